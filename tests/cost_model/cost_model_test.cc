@@ -162,8 +162,8 @@ TEST(CostSearch, NothingAheadWhereThatIsFaster) {
   EXPECT_EQ(choice.why, "nothing read ahead is faster than the N = 4 of the greedy search");
 }
 
-// Of half of a layer's channels, 6 MB, the budget holds 2 beside what must be there. They are asked for when
-// they are used, and nothing stays.
+// Half of a layer's channels take 6 MB, and the budget has 2 MB for them beside what must be there. They are
+// asked for when they are used, and nothing stays.
 TEST(CostSearch, NothingAheadWhereNoLayerFits) {
   CostModel model = simple();
   model.hits.reset();

@@ -41,9 +41,9 @@ Examples:
   tier-convert pruned.gguf pruned --compression zstd --codec level=19
 
 Where OUT ends in .gguf, a GGUF file is made, else a store. In a GGUF file matrices keep
-their encoding (llama-quantize makes others of it). Of a pruned or smoothed model, zeros
-included, they keep f32, f16 and bf16; those in blocks become f16, unless --encoding of a
-store says otherwise. Mixtures of experts are not pruned.
+their encoding (llama-quantize makes others of it). Those of a pruned or smoothed model,
+zeros included, keep f32, f16 and bf16; what is in blocks becomes f16, unless --encoding
+of a store says otherwise. Mixtures of experts are not pruned.
 
 Exit status: 0; 2 if what was asked for could not be made or is damaged, with one line
 on standard error that says why.)";

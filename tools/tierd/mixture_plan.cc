@@ -42,7 +42,7 @@ MixtureModel model_of(const RunPlan& of, const PlanMachine& machine) {
 }
 
 // Reading ahead what the next layer's router would choose hides computing, and reads every wrong guess in
-// vain: it pays where more than this share of the guesses is right. How many are the run finds out.
+// vain: it pays where more than this share of the guesses is right. The run finds out how many are.
 double least_precision(const MixtureCost& cost) {
   return cost.disk > 0 ? std::max(0.0, 1 - cost.compute / cost.disk) : 0;
 }

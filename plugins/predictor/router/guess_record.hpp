@@ -16,13 +16,13 @@ class GuessRecord {
   // `least`: the share of a site's guesses that should be right.
   GuessRecord(uint32_t sites, double least) : least_(least), sites_(sites) {}
 
-  // `guessed`, ascending: the experts of a site that a pass of so many rows is expected to use. Returns
-  // whether to read them ahead. The first guesses are thought to be right; a site that has
-  // few of its own is judged by the others as well.
-  bool pays(uint32_t site, uint32_t rows, const std::vector<uint32_t>& guessed) {
-    Site& at = sites_[site];
-    at.guessed = guessed;
-    const Tally& own = at.tally[kind_of(rows)];
+  // `experts`, ascending: those of a site that its next pass is expected to use.
+  void guess(uint32_t site, const std::vector<uint32_t>& experts) { sites_[site].guessed = experts; }
+
+  // Whether to read ahead what is guessed of a site for a pass of so many rows. The first guesses are thought
+  // to be right; a site that has few of its own is judged by the others as well.
+  bool pays(uint32_t site, uint32_t rows) const {
+    const Tally& own = sites_[site].tally[kind_of(rows)];
     const double share = (own.right + kOthers * share_of(rows)) / (own.guesses + kOthers);
     return share >= least_;
   }
@@ -40,7 +40,8 @@ class GuessRecord {
     all_[kind_of(truth.rows)].add(right, guesses, 1 - (1 - kFading) / static_cast<double>(sites_.size()));
   }
 
-  // Of all sites, in passes of as many rows: one, or several, which use most experts together.
+  // The share of all sites' guesses that was right, in passes of one row or in those of several, which use
+  // most experts together.
   double share_of(uint32_t rows) const {
     const Tally& all = all_[kind_of(rows)];
     return all.right / all.guesses;

@@ -79,7 +79,9 @@ class Router {
       ahead += passes ? 1 : 0;
       if (!next || later != next->site || rows.x == nullptr) continue;
       foresee(site, *next, rows);
-      if (!wished_.empty() && record_.pays(later, rows.rows, wished_))
+      if (wished_.empty()) continue;
+      record_.guess(later, wished_);
+      if (record_.pays(later, rows.rows))
         host_.wish(later, d, wished_.data(), static_cast<uint32_t>(wished_.size()));
     }
   }
