@@ -8,7 +8,7 @@ namespace {
 
 constexpr uint64_t kAlways = 8u << 20;
 constexpr uint64_t kOfExtent = 16;  // whose tables are the store's
-constexpr uint64_t kOfNeuron = 32;  // in a memory: residency, cache, the lists of a pass
+constexpr uint64_t kOfNeuron = 36;  // in a memory: residency, cache, the lists of a pass, a measured length
 constexpr uint64_t kOfStack = 8u << 20;
 constexpr uint64_t kOfHeap = 64u << 20;  // a thread's, in glibc
 constexpr uint64_t kOtherThreads = 4;    // beside those that compute

@@ -218,9 +218,9 @@ void Executor::multiply(const Product& product, const Piece& piece, uint64_t ski
 }
 
 // Two phases: what each neuron is worth, shared by neurons; then their weighted columns.
-uint64_t Executor::compute(const SiteWork& site, const Bundles& cut, const Encodings& encodings,
-                           uint32_t rows, std::span<const Unit> units, const std::byte* memory, Asked asked) {
-  const Bundle bundle = cut.bundle(encodings);
+uint64_t Executor::compute(const SiteWork& site, const Bundles& cut, uint32_t edition, uint32_t rows,
+                           std::span<const Unit> units, const std::byte* memory, Asked asked) {
+  const Bundle bundle = cut.bundle(plan_.editions[edition]);
   const FeedForward& ffn = site.ffn;
   const uint64_t n = units.size();
   gates_.resize(n);
@@ -243,28 +243,30 @@ uint64_t Executor::compute(const SiteWork& site, const Bundles& cut, const Encod
     }
   };
   const Column column = {bundle.encoding, bundle.cols};
+  float* const lengths = asked.measure ? column_lengths(site, edition) : nullptr;
   const uint64_t dot_bytes = bundle.down_offset();
-  team_->run(
-      n, std::max<uint64_t>(1, kGrainBytes / dot_bytes), cost_of(n * dot_bytes, rows),
-      [&](uint64_t begin, uint64_t end, uint32_t) {
-        sums(cut.gated ? gates_ : ups_, cut.gated ? ffn.gate_bias : ffn.up_bias, ffn.hidden, begin, end);
-        if (cut.gated) sums(ups_, ffn.up_bias, ffn.up, begin, end);
-        for (uint32_t i = 0; i < rows; ++i) {
-          float* hidden = row(ffn.hidden, i) + begin;
-          const float* factor = cut.gated ? row(ffn.up, i) + begin : nullptr;
-          kernels_->activate(ffn.activation, ffn.threshold, hidden, factor,
-                             static_cast<uint32_t>(end - begin), hidden);
-        }
-        if (asked.measure)
-          measure(site, column, units, downs_, row(ffn.hidden, 0), strides_[ffn.hidden], rows, begin, end);
-        if (asked.row_masks == nullptr) return;
-        for (uint32_t i = 0; i < rows; ++i) {
-          for (uint64_t k = begin; k < end; ++k) {
-            if (!mask_has(asked.row_masks + uint64_t{units[k].unit} * mask_words(rows), i))
-              row(ffn.hidden, i)[k] = 0;
-          }
-        }
-      });
+  team_->run(n, std::max<uint64_t>(1, kGrainBytes / dot_bytes), cost_of(n * dot_bytes, rows),
+             [&](uint64_t begin, uint64_t end, uint32_t) {
+               sums(cut.gated ? gates_ : ups_, cut.gated ? ffn.gate_bias : ffn.up_bias, ffn.hidden, begin,
+                    end);
+               if (cut.gated) sums(ups_, ffn.up_bias, ffn.up, begin, end);
+               for (uint32_t i = 0; i < rows; ++i) {
+                 float* hidden = row(ffn.hidden, i) + begin;
+                 const float* factor = cut.gated ? row(ffn.up, i) + begin : nullptr;
+                 kernels_->activate(ffn.activation, ffn.threshold, hidden, factor,
+                                    static_cast<uint32_t>(end - begin), hidden);
+               }
+               if (asked.measure)
+                 measure(site, column, units, downs_, lengths, row(ffn.hidden, 0), strides_[ffn.hidden], rows,
+                         begin, end);
+               if (asked.row_masks == nullptr) return;
+               for (uint32_t i = 0; i < rows; ++i) {
+                 for (uint64_t k = begin; k < end; ++k) {
+                   if (!mask_has(asked.row_masks + uint64_t{units[k].unit} * mask_words(rows), i))
+                     row(ffn.hidden, i)[k] = 0;
+                 }
+               }
+             });
   if (asked.tell) tell(site, units, row(ffn.hidden, 0), strides_[ffn.hidden], rows);
 
   const Factors hidden = {row(ffn.hidden, 0), strides_[ffn.hidden], false};
@@ -272,9 +274,9 @@ uint64_t Executor::compute(const SiteWork& site, const Bundles& cut, const Encod
   return n * bundle.bytes();
 }
 
-uint64_t Executor::compute(const SiteWork& site, const Columns& cut, const Encodings& encodings,
-                           uint32_t rows, std::span<const Unit> units, const std::byte* memory, Asked asked) {
-  const Column column = cut.column(encodings);
+uint64_t Executor::compute(const SiteWork& site, const Columns& cut, uint32_t edition, uint32_t rows,
+                           std::span<const Unit> units, const std::byte* memory, Asked asked) {
+  const Column column = cut.column(plan_.editions[edition]);
   const uint64_t n = units.size();
   downs_.resize(n);
   factors_.resize(rows * n);
@@ -285,8 +287,9 @@ uint64_t Executor::compute(const SiteWork& site, const Columns& cut, const Encod
   }
   const uint64_t bytes = column.encoded();
   if (asked.measure) {
+    float* const lengths = column_lengths(site, edition);
     team_->run(n, 1, cost_of(n * bytes, 1), [&](uint64_t begin, uint64_t end, uint32_t) {
-      measure(site, column, units, downs_, factors_.data(), n, rows, begin, end);
+      measure(site, column, units, downs_, lengths, factors_.data(), n, rows, begin, end);
     });
   }
   for (uint32_t i = 0; i < rows && asked.row_masks != nullptr; ++i) {

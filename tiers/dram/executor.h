@@ -110,9 +110,9 @@ class Executor {
                   std::span<const Unit> units, const std::byte* memory);
   uint64_t compute(const SiteWork& site, const Rows& cut, uint32_t edition, uint32_t rows,
                    std::span<const Unit> units, const std::byte* memory, Asked asked);
-  uint64_t compute(const SiteWork& site, const Bundles& cut, const Encodings& encodings, uint32_t rows,
+  uint64_t compute(const SiteWork& site, const Bundles& cut, uint32_t edition, uint32_t rows,
                    std::span<const Unit> units, const std::byte* memory, Asked asked);
-  uint64_t compute(const SiteWork& site, const Columns& cut, const Encodings& encodings, uint32_t rows,
+  uint64_t compute(const SiteWork& site, const Columns& cut, uint32_t edition, uint32_t rows,
                    std::span<const Unit> units, const std::byte* memory, Asked asked);
   uint64_t compute(const SiteWork& site, const Experts& cut, uint32_t edition, uint32_t rows,
                    std::span<const Unit> units, const std::byte* memory, Asked asked);
@@ -125,10 +125,13 @@ class Executor {
   // Adds columns, each times its factor, to the site's output.
   void add_columns(const SiteWork& site, const Column& column, std::span<const Unit> units,
                    std::span<const std::byte* const> columns, const Factors& factors, uint32_t rows);
-  // What the neurons from `begin` to `end` of a call give: columns[k] times factors[i * stride + k] to row i.
+  // Returns the lengths of the edition's columns, [neurons], NaN where a column was not measured yet.
+  float* column_lengths(const SiteWork& site, uint32_t edition);
+  // Puts how much the neurons from `begin` to `end` of a call give to row i, columns[k] times
+  // factors[i * stride + k]. Columns whose length is unknown are decoded, and `lengths` filled in.
   void measure(const SiteWork& site, const Column& column, std::span<const Unit> units,
-               std::span<const std::byte* const> columns, const float* factors, size_t stride, uint32_t rows,
-               uint64_t begin, uint64_t end);
+               std::span<const std::byte* const> columns, float* lengths, const float* factors, size_t stride,
+               uint32_t rows, uint64_t begin, uint64_t end);
   // Puts |factors[i * stride + k]|, what the results of row i get of column k, where `measure` puts its
   // length times that.
   void tell(const SiteWork& site, std::span<const Unit> units, const float* factors, size_t stride,
@@ -172,6 +175,7 @@ class Executor {
   std::vector<Worker> workers_;
   std::vector<const std::byte*> gates_, ups_, downs_;  // of the neurons of one call
   std::vector<float> factors_;                         // [rows x channels of one call]
+  std::vector<std::vector<float>> column_lengths_;     // [editions][neurons], empty if never measured
   std::vector<ExpertPart> experts_;                    // computed together
   std::vector<uint32_t> lines_;                        // of them: whose row each line is
   ExpandedLines expanded_;                             // neurons that are computed together

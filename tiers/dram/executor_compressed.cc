@@ -55,8 +55,8 @@ uint64_t Executor::compute_added(const SiteWork& site, uint32_t edition, uint32_
   const Encodings& encodings = plan_.editions[edition];
   const auto compute_from = [&](std::span<const Unit> some, const std::byte* at) {
     if (const auto* bundles = std::get_if<Bundles>(&site.cut))
-      return compute(site, *bundles, encodings, rows, some, at, asked);
-    return compute(site, std::get<Columns>(site.cut), encodings, rows, some, at, asked);
+      return compute(site, *bundles, edition, rows, some, at, asked);
+    return compute(site, std::get<Columns>(site.cut), edition, rows, some, at, asked);
   };
   const CompressedNeurons* const compressed = plan_.compressed_of(edition);
   if (compressed == nullptr) return compute_from(units, memory);
