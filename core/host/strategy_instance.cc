@@ -33,6 +33,20 @@ spdlog::level::level_enum level_of(int level) {
   }
 }
 
+// A plugin that refuses what it was given, and says why, is no faulty plugin.
+Code code_of_refusal(int code) {
+  switch (code) {
+    case TIERD_E_UNSUPPORTED:
+      return Code::unsupported;
+    case TIERD_E_INVALID:
+      return Code::invalid_argument;
+    case TIERD_E_NO_SPACE:
+      return Code::no_space;
+    default:
+      return Code::plugin_fault;
+  }
+}
+
 }  // namespace
 
 void StrategyInstance::Free::operator()(std::byte* memory) const {
@@ -90,8 +104,8 @@ Result<std::unique_ptr<StrategyInstance>> StrategyInstance::create(StrategyChoic
   if (code < 0) {
     instance->self_ = nullptr;  // an instance that could not be made is not destroyed
     const std::string& said = instance->last_words_;
-    return fault(said.empty() ? fmt::format("create answered {}", code) : said,
-                 code == TIERD_E_UNSUPPORTED ? Code::unsupported : Code::plugin_fault);
+    if (said.empty()) return fault(fmt::format("create answered {}", code));
+    return fault(said, code_of_refusal(code));
   }
   if (instance->self_ == nullptr) return fault("create made no instance");
   return instance;

@@ -67,6 +67,17 @@ Result<std::vector<uint8_t>> StrategySet::scored(Strategy<tierd_predictor_1>& pr
   return scored;
 }
 
+Result<bool> StrategySet::rows_apart() {
+  uint32_t of_predictor = 0, of_quantizer = 0;
+  TIERD_TRY(caps_of(strategies_.predictor, of_predictor));
+  TIERD_TRY(caps_of(strategies_.quantizer, of_quantizer));
+  const bool has_choice =
+      std::ranges::any_of(sites(), [](const Site& site) { return site.editions.size() > 1; });
+  if (has_choice && (of_quantizer & TIERD_LEVELS_NEEDS_SCORES) != 0) return false;
+  if (has_choice && quantizer_->choice().plugin->lossy != 0) return false;
+  return (of_predictor & TIERD_PREDICTOR_LOSSY) == 0 || (of_predictor & TIERD_PREDICTOR_ROWS_APART) != 0;
+}
+
 StrategySet::StrategySet(const SiteTable& sites, const Options& options)
     : topology_(options.topology),
       placement_(static_cast<uint32_t>(options.topology.units.size())),

@@ -57,6 +57,11 @@ class StrategySet {
   // That of kind "heat" is the predictor's, where that one keeps the heat.
   const StrategyInstance& instance(std::string_view kind, std::string_view tier = {}) const;
 
+  // Returns whether the result of a row depends on no other row of its batch: the predictor leaves nothing
+  // out, or says so of itself (TIERD_PREDICTOR_ROWS_APART), and no quantizer ranks neurons. Error:
+  // plugin_fault.
+  Result<bool> rows_apart();
+
   // Whether a strategy of its own keeps the neurons' heat.
   bool keeps_heat_apart() const { return heat_ != nullptr; }
   // Whether a memory has the cache that `swap` replaces.

@@ -181,7 +181,9 @@ Status Assembly::make_strategies(const RuntimeOptions& asked) {
   options.running = asked.running_plugins;
   options.linear = linear;
   options.measure_every = plan.config.measure_every;
-  TIERD_ASSIGN(strategies, StrategySet::create(plan.strategies, plan.model.sites, options));
+  auto made = StrategySet::create(plan.strategies, plan.model.sites, options);
+  if (!made.ok()) return naming_model(made.error(), plan.config.model);
+  strategies = std::move(*made);
   plan.strategies = {};  // the instances hold what they need: tensors must not outlive a swap
   for (size_t tier = 0; tier < tiers.size(); ++tier) {
     const Tier& of = plan.tiers.memories[tier];

@@ -207,7 +207,8 @@ Status Runtime::replace(std::string_view kind, ChosenStrategy chosen, const Stra
     return kind == "heat" ? now_->strategies->swap_heat(choice)
                           : now_->strategies->swap(std::move(choice), now_->parts, tier);
   };
-  const Status swapped = swap();
+  Status swapped = swap();
+  if (!swapped.ok()) swapped = naming_model(swapped.error(), now_->plan.config.model);
   budget.release(kPluginTables, swapped.ok() ? leaving : coming);
   if (swapped.ok() && now_->recorder != nullptr) now_->recorder->swapped(std::string(kind), strategy, tier);
   return swapped;

@@ -91,6 +91,8 @@ class Runtime {
   // Where the run can be stopped from. [any thread]
   Waiter& waiter() { return waiter_; }
   const StrategySet& strategies() const { return *now_->strategies; }
+  // See StrategySet::rows_apart; between two steps.
+  Result<bool> rows_apart() { return now_->strategies->rows_apart(); }
   const std::deque<Residency>& residencies() const { return now_->residencies; }  // [memories]
   const Budget& budget(size_t tier = 0) const { return now_->tiers[tier].budget; }
   // Returns the sum over all memories of a tier.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cctype>
 #include <utility>
 
 #include "core/host/plugin_file.h"
@@ -105,6 +106,23 @@ Result<StrategyChoices> read_tensors(ChosenStrategies chosen) {
     TIERD_ASSIGN(choices.tier_caches[tier], read_tensors(std::move(cache)));
   }
   return choices;
+}
+
+Error naming_model(Error error, const std::string& model) {
+  constexpr std::string_view kWord = "MODEL";
+  const auto in_word = [&](size_t at) {
+    return at < error.detail.size() &&
+           (std::isalnum(static_cast<unsigned char>(error.detail[at])) != 0 || error.detail[at] == '_');
+  };
+  for (size_t at = error.detail.find(kWord); at != std::string::npos; at = error.detail.find(kWord, at)) {
+    if ((at != 0 && in_word(at - 1)) || in_word(at + kWord.size())) {
+      at += kWord.size();
+      continue;
+    }
+    error.detail.replace(at, kWord.size(), model);
+    at += model.size();
+  }
+  return error;
 }
 
 Result<StrategyChoices> choose_fallbacks(const Config& config) {

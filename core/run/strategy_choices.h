@@ -57,6 +57,10 @@ Result<ChosenStrategies> choose_strategies(const Config& config,
 Result<StrategyChoice> read_tensors(ChosenStrategy chosen);
 Result<StrategyChoices> read_tensors(ChosenStrategies chosen);
 
+// Returns the error of a plugin with the path of the model in place of each word MODEL, so that commands in
+// it can be typed as they stand.
+Error naming_model(Error error, const std::string& model);
+
 // Those that the tables name as fallbacks, with their defaults; without a plugin where none is named.
 Result<StrategyChoices> choose_fallbacks(const Config& config);
 

@@ -11,6 +11,9 @@
 namespace tierd {
 namespace {
 
+constexpr std::string_view kEditions =
+    "editions";  // the flag of tier-convert; model.editions of a configuration
+
 void store_all_as(StoredSite& site, Encoding encoding) {
   site.encodings = Encodings(site.parts.size(), encoding);
 }
@@ -57,9 +60,11 @@ Status store_as_asked(StoredSite& site, Encoding encoding) {
   for (size_t part = 0; part < site.parts.size(); ++part) {
     // The columns of channels are filled up to whole blocks.
     if (is_cut_into<Columns>(site.cut) || site.columns_of(part) % block_values(encoding) == 0) continue;
-    return Error{Code::unsupported, site.name,
-                 fmt::format("rows of {} columns cannot be {}: not a multiple of {}", site.columns_of(part),
-                             name(encoding), block_values(encoding))};
+    return Error{
+        Code::unsupported, site.name,
+        fmt::format("rows of {} columns cannot be {}: not a multiple of {}; --encoding source (--set "
+                    "model.encoding=source) keeps the encodings of the model",
+                    site.columns_of(part), name(encoding), block_values(encoding))};
   }
   store_all_as(site, encoding);
   return {};
@@ -104,7 +109,7 @@ Status choose_encodings(Manifest& plan, const TensorTable& tensors, const WriteO
       choose(plan, site);
     }
   }
-  TIERD_ASSIGN(plan.editions, editions_of(plan, options.editions, "editions"));
+  TIERD_ASSIGN(plan.editions, editions_of(plan, options.editions, kEditions));
   return {};
 }
 
@@ -123,10 +128,13 @@ Result<std::vector<StoredSite>> editions_of(const Manifest& plan, const std::vec
       if (has_fewer_bits(edition.encodings, before)) continue;
       return Error{
           first ? Code::unsupported : Code::invalid_argument, std::string(origin),
-          fmt::format("{} of {} has no fewer bits than {}, {}; expected each smaller than the one before, or "
-                      "\"none\"",
-                      name(encoding), edition.name, name(before.front()),
-                      first ? "which the model has" : "the edition before it")};
+          fmt::format(
+              "{} of {} has no fewer bits than {}, {}", name(encoding), edition.name, name(before.front()),
+              first ? fmt::format("in which the model is stored: --encoding f16 (--set "
+                                  "model.encoding=f16) stores it in 16 bits, --set {}=none uses that alone",
+                                  origin == kEditions ? "model.editions" : origin)
+                    : "the edition before it; expected each smaller than the one before, or "
+                      "\"none\"")};
     }
   }
   if (!encodings.empty() && editions.empty()) {

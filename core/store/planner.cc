@@ -341,9 +341,10 @@ Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorIn
                  fmt::format("are asked for in {}, and this model is no mixture", name(options.experts))};
   }
   if (config.is_mixture() && options.layout == Layout::neuron) {
-    return Error{
-        Code::unsupported, "layout",
-        "'neuron' cuts a layer's one feed-forward network; experts of a mixture are kept whole: 'row'"};
+    return Error{Code::unsupported, "layout",
+                 "'neuron' cuts a layer's one feed-forward network, and this model is a mixture, whose "
+                 "experts are kept whole: "
+                 "--layout row (--set model.layout=row), or tierd --config configs/moe-streaming.toml"};
   }
   const TensorTable table(tensors);
   Manifest plan;

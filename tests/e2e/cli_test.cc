@@ -137,9 +137,10 @@ TEST_F(Cli, CheckPrintsThePlanAndGeneratesNothing) {
 TEST_F(Cli, TheSystemCountsWhatIsReadAsWeDo) {
   for (const auto& [config, capacity] : std::map<std::string, std::string>{
            {"hybrid", "60%"}, {"activeflow", "50%"}, {"naive", "70%"}, {"llm-in-a-flash", "60%"}}) {
-    const Ended run =
-        run_tierd({"-m", kDemo, "--config", config_file(config), "-p", "We are", "-n", "24", "--ignore-eos",
-                   "--temp", "0", "--set", "tiers.dram.capacity=" + capacity, "--fit", "on", "--json"});
+    const Ended run = run_tierd(
+        {"-m", kDemo, "--config", config_file(config), "-p", "We are", "-n", "24", "--ignore-eos", "--temp",
+         "0", "--set", "tiers.dram.capacity=" + capacity, "--fit", "on", "--json", "--set",
+         "predictor.tensors=" + (config == "llm-in-a-flash" ? kDemo + "/predictor-r64.safetensors" : "")});
     ASSERT_EQ(run.status, 0) << run.err;
     const json report = parsed(run.out)["report"];
     const auto ours = report["flash"].value("read_bytes", 0.0);

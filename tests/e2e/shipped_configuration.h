@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string>
 
+#include "core/store/source.h"
 #include "tests/e2e/golden_model.h"
 
 namespace tierd {
@@ -43,6 +44,10 @@ inline Config configuration(const std::string& name, const std::string& model, b
       if (setting.key == "link_rate" && config->balancer.name == "hot-cold") setting.value = std::string("0");
     }
   }
+  // Predictor router refuses a model that has none.
+  const auto source = open_source(model);
+  EXPECT_TRUE(source.ok()) << source.error().line();
+  if (config->predictor.name == "router" && !(*source)->config().is_mixture()) config->predictor = {"dense"};
   config->bind = false;
   config->threads = 1;
   config->context = demo ? 2 * kDemoTokens : kGoldenTokens;

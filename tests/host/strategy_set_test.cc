@@ -422,6 +422,7 @@ TEST_F(StrategySetTest, WhoRanksNeedsAPredictorThatGivesScores) {
   SiteTable several = sites_;
   several.editions.push_back(several.editions.back());
   several.all[1].editions.push_back(2);
+  several.all[1].label = TIERD_AXIS_CHANNEL;  // which predictor top-k is about
   const auto refused = StrategySet::create(choices, several, {.seed = 42});
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().line(),

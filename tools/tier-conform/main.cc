@@ -98,6 +98,8 @@ int run(int argc, char** argv) {
   text +=
       fmt::format("{} {} {} rules ({} checks, seed {})\n", *tried,
                   report.ok() ? "keeps all" : "breaks some of", report.rules().size(), checks, options.seed);
+  if (report.ok() && !report.last_refusal().empty() && options.tensors == nullptr)
+    text += fmt::format("not tried everywhere, for want of tensors (--tensors): {}\n", report.last_refusal());
   if (const Status written = write_output(text); !written.ok()) {
     say(written.error().line());
     return kBroken;

@@ -46,7 +46,7 @@ class PredictorTrace {
     reads_x_ = (caps & TIERD_PREDICTOR_NEEDS_X) != 0;
     constexpr uint32_t kKnown = TIERD_PREDICTOR_NEEDS_X | TIERD_PREDICTOR_NEEDS_TRUTH |
                                 TIERD_PREDICTOR_NEEDS_ALL_TRUTH | TIERD_PREDICTOR_LOSSY |
-                                TIERD_PREDICTOR_SCORES;
+                                TIERD_PREDICTOR_SCORES | TIERD_PREDICTOR_ROWS_APART;
     scores_ = (caps & TIERD_PREDICTOR_SCORES) != 0;
     report_.check(kCaps, (caps & ~kKnown) == 0 && lossy_ == (choice_.plugin->lossy != 0), [&] {
       return fmt::format("caps {:#x}, lossy {} in the descriptor", caps, choice_.plugin->lossy);

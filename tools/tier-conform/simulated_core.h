@@ -88,8 +88,8 @@ class Subject {
     report.check("the table has what its kind needs", read.ok(), [&] { return read.error().line(); });
     if (!read.ok()) return nullptr;
     auto made = StrategyInstance::create(choice, world);
-    const bool may_refuse = options.tensors != nullptr ||
-                            (options.at_edge && !made.ok() && made.error().code == Code::unsupported);
+    const bool may_refuse =
+        options.tensors != nullptr || (!made.ok() && made.error().code == Code::unsupported);
     if (!made.ok() && may_refuse) {
       report.refused(made.error().line());
       return nullptr;

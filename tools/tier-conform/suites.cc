@@ -113,7 +113,6 @@ void run_suite(const StrategyChoice& choice, const SuiteOptions& options, Report
   SuiteOptions brief = options;
   brief.worlds = std::min(options.worlds, 8u);
   brief.steps = std::min(options.steps, 10u);
-  brief.at_edge = true;
   for (uint32_t i = 0; i < plugin.n_params; ++i) {
     for (const Setting& edge : edges(param(plugin, i))) {
       auto parameters = Parameters::read(plugin, {edge});

@@ -13,11 +13,10 @@ struct SuiteOptions {
   uint64_t seed = 1;
   uint32_t worlds = 24;  // random worlds, the edge cases first
   uint32_t steps = 40;   // of each
-  // Given, everything is tried with them and without them, and a plugin may refuse to be made: for want of
-  // them, or because they do not fit the sites.
+  // Given, everything is tried with them and without them, and a plugin may refuse to be made because they do
+  // not fit the sites. A plugin that needs tensors which are not there may refuse in any case
+  // (TIERD_E_UNSUPPORTED).
   std::shared_ptr<const PluginTensors> tensors;
-  // Not the defaults are tried: what they ask for may need tensors that are not there (TIERD_E_UNSUPPORTED).
-  bool at_edge = false;
 };
 
 // The suite of the plugin's kind, and what holds for all kinds.

@@ -34,7 +34,8 @@ constexpr const char* kManual =
 
 class Gate {
  public:
-  static constexpr uint32_t kCaps = TIERD_PREDICTOR_NEEDS_X | TIERD_PREDICTOR_LOSSY | TIERD_PREDICTOR_SCORES;
+  static constexpr uint32_t kCaps =
+      TIERD_PREDICTOR_NEEDS_X | TIERD_PREDICTOR_LOSSY | TIERD_PREDICTOR_SCORES | TIERD_PREDICTOR_ROWS_APART;
 
   explicit Gate(const tierd::Host& host)
       : host_(host),
@@ -49,7 +50,11 @@ class Gate {
       any = true;
     }
     if (!any && host.n_sites() != 0)
-      host.log(TIERD_LOG_WARNING, "there are no gates for any site: everything is active");
+      throw tierd::Failure(
+          TIERD_E_UNSUPPORTED,
+          "there are no gates for any site: tier-train gate MODEL -o gate.safetensors makes them of "
+          "a model with gates and ReLU, --set predictor.tensors=gate.safetensors "
+          "names them; --set predictor.name=dense leaves nothing out");
   }
 
   int reads_x(uint32_t site) const { return gates_[site] ? 1 : 0; }

@@ -59,9 +59,16 @@ constexpr const char* kManual =
     "the "
     "report with scheduler.measure_every.";
 
+// MODEL is filled in by the host.
+constexpr const char* kTables =
+    "tier-profile -m MODEL TEXT -o activations.safetensors and tier-train predictor MODEL "
+    "activations.safetensors "
+    "-o predictor.safetensors make them, --set predictor.tensors=predictor.safetensors names them";
+
 class LowRank {
  public:
-  static constexpr uint32_t kCaps = TIERD_PREDICTOR_NEEDS_X | TIERD_PREDICTOR_LOSSY | TIERD_PREDICTOR_SCORES;
+  static constexpr uint32_t kCaps =
+      TIERD_PREDICTOR_NEEDS_X | TIERD_PREDICTOR_LOSSY | TIERD_PREDICTOR_SCORES | TIERD_PREDICTOR_ROWS_APART;
 
   explicit LowRank(const tierd::Host& host)
       : host_(host),
@@ -81,8 +88,7 @@ class LowRank {
       tables_[s] = read(host.site(s));
       any = true;
     }
-    if (!any && host.n_sites() != 0)
-      host.log(TIERD_LOG_WARNING, "there are no tables for any site: everything is active");
+    if (!any && host.n_sites() != 0) throw tierd::Failure(TIERD_E_UNSUPPORTED, without_tables());
   }
 
   int reads_x(uint32_t site) const { return tables_[site] && !takes_all_ ? 1 : 0; }
@@ -121,6 +127,23 @@ class LowRank {
     const float* bias = nullptr;
   };
 
+  // Says what is missing, and the commands that help.
+  std::string without_tables() const {
+    const auto has = [&](uint8_t axis) {
+      for (uint32_t s = 0; s < host_.n_sites(); ++s) {
+        if (host_.site(s).axis == axis) return true;
+      }
+      return false;
+    };
+    if (!has(TIERD_AXIS_NEURON) && has(TIERD_AXIS_EXPERT))
+      return "this model's networks are experts, which its router chooses: --config "
+             "configs/moe-streaming.toml";
+    if (!has(TIERD_AXIS_NEURON))
+      return "the store is not cut into neurons, which tables are about: --set model.layout=neuron";
+    return std::string("there are no tables for any site: ") + kTables +
+           "; --set predictor.name=dense --set quantizer.name=plain leaves nothing out";
+  }
+
   void rank(tierd::RowScores& by, const Tables& tables, const tierd_rows_view& rows, tierd_set_out& out) {
     const auto score = [&](const float* x, uint32_t n_rows, float* scores) {
       inner_.resize(uint64_t{n_rows} * tables.rank);
@@ -138,7 +161,9 @@ class LowRank {
   Tables read(const tierd_site_view& site) const {
     const std::string name = site.name;
     const auto check = [&](const std::string& tensor, bool right, const std::string& shape) {
-      if (!right) throw tierd::Failure(TIERD_E_INVALID, tensor + " should be " + shape);
+      if (!right)
+        throw tierd::Failure(TIERD_E_INVALID, tensor + " should be " + shape +
+                                                  ": it was made for another model or cut; " + kTables);
     };
     const tierd_tensor_view a = host_.tensor((name + ".a").c_str());
     check(name + ".a", a.n_dims == 2 && a.dims[1] == site.n_in,

@@ -52,7 +52,11 @@ class Oracle {
       with_scores_ += host.has_tensor((name + ".scores").c_str()) ? 1 : 0;
     }
     if (with_counts_ == 0 && host.n_sites() != 0)
-      host.log(TIERD_LOG_WARNING, "there is no recording: everything is active");
+      throw tierd::Failure(
+          TIERD_E_UNSUPPORTED,
+          "there is no recording for any site: tierd --trace RUN, then tier-trace truth RUN -o "
+          "truth.safetensors makes one, --set predictor.tensors=truth.safetensors names it; --set "
+          "predictor.name=dense leaves nothing out");
   }
 
   // Scores are promised where all that was recorded has them: who ranks by them is refused else.

@@ -53,14 +53,25 @@ class Router {
         record_(host.n_sites(), host.number("least_precision")) {
     uint32_t before = TIERD_NO_SITE;
     bool any = false;
+    uint32_t mixtures = 0;
     for (uint32_t s = 0; s < host.n_sites(); ++s) {
       if (host.site(s).axis != TIERD_AXIS_EXPERT) continue;
+      ++mixtures;
       if (before != TIERD_NO_SITE) next_[before] = read(s, host.site(before));
       any = any || (before != TIERD_NO_SITE && next_[before]);
       before = s;
     }
-    if (!any && host.n_sites() != 0)
-      host.log(TIERD_LOG_WARNING, "there are no routers for any site: no expert is read ahead");
+    if (any || host.n_sites() == 0) return;
+    if (mixtures == 0)
+      throw tierd::Failure(
+          TIERD_E_UNSUPPORTED,
+          "no site is cut into experts, of which routers choose: models that are no mixtures stream "
+          "with --config configs/hybrid.toml, or here with --set predictor.name=dense");
+    if (mixtures > 1)
+      throw tierd::Failure(
+          TIERD_E_UNSUPPORTED,
+          "there are no routers for any site: --set predictor.tensors=model names those of the model; "
+          "--set predictor.name=dense reads no expert ahead");
   }
 
   int reads_x(uint32_t site) const { return next_[site] ? 1 : 0; }

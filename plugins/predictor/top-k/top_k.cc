@@ -76,9 +76,14 @@ class TopK {
       sites_[s] = {site.n, true, sparsity_[s], threshold_of(host, site, sparsity_[s])};
     }
     if (!any && host.n_sites() != 0)
-      host.log(TIERD_LOG_WARNING, "no site is cut into channels: everything is active");
+      throw tierd::Failure(
+          TIERD_E_UNSUPPORTED,
+          "no site is cut into channels: --set model.layout=channel-group cuts them so; --set "
+          "predictor.name=dense leaves nothing out");
   }
 
+  // A cache-aware mask of several rows uses everything that any of them needs.
+  uint32_t caps() const { return cache_aware_ ? kCaps : kCaps | TIERD_PREDICTOR_ROWS_APART; }
   int reads_x(uint32_t site) const { return sites_[site].cut ? 1 : 0; }
 
   void predict(uint32_t site, const tierd_rows_view& rows, tierd_set_out& out) {

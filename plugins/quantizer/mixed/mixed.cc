@@ -76,7 +76,10 @@ class Mixed {
       other = other || (host.site(s).n_editions > 1 && host.site(s).n_editions != shares_.size());
     }
     if (host.n_sites() != 0 && !any)
-      host.log(TIERD_LOG_WARNING, "every site has one edition: nothing is mixed (model.editions)");
+      throw tierd::Failure(
+          TIERD_E_UNSUPPORTED,
+          "every site has one edition, so that nothing is mixed: --set model.editions=q8_0,q4_0 "
+          "stores three of a model in 16 bits; --set quantizer.name=plain mixes nothing");
     if (other)
       host.log(
           TIERD_LOG_WARNING,

@@ -17,7 +17,10 @@ enum {
   TIERD_PREDICTOR_NEEDS_TRUTH = 2,
   TIERD_PREDICTOR_NEEDS_ALL_TRUTH = 4,
   TIERD_PREDICTOR_LOSSY = 8,
-  TIERD_PREDICTOR_SCORES = 16 /* writes tierd_set_out::score where it is wanted */
+  TIERD_PREDICTOR_SCORES = 16, /* writes tierd_set_out::score where it is wanted */
+  /* A lossy predictor whose choice for a row depends neither on the other rows of the batch nor on the steps
+   * before. The loss of such a predictor may be measured on many rows at once. Since 2.8. */
+  TIERD_PREDICTOR_ROWS_APART = 32
 };
 
 typedef struct tierd_predictor_1 {
