@@ -3,6 +3,10 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "core/base/log.h"
 #include "core/base/progress.h"
@@ -13,17 +17,24 @@
 #include "tools/evaluation/model_arguments.h"
 #include "tools/evaluation/text_windows.h"
 #include "tools/tier-compare/comparison.h"
+#include "tools/tier-compare/references.h"
 #include "tools/tier-compare/report.h"
 
 namespace tierd {
 namespace {
 
 constexpr const char* kAbout =
-    "Passes a text through a model twice: as the configuration says, and with nothing left out (predictor "
-    "dense,\n"
-    "activations f32, all in memory). Prints what is lost: perplexity of both, Kullback-Leibler divergence "
-    "of the\n"
-    "next token's distribution, and for each network whose neurons are predicted what was missed.\n"
+    "Says what a configuration loses on a text. Three runs of the model read it: the file as published, the "
+    "store\n"
+    "that the configuration makes of it with nothing left out, and the configuration itself. Prints "
+    "perplexity,\n"
+    "Kullback-Leibler divergence of the next token's distribution, the share of the weights that was used, "
+    "and\n"
+    "for each network whose neurons are predicted what was missed.\n"
+    "\n"
+    "Where the weights that a token uses depend on the tokens that are computed with it (cache-aware masks, "
+    "ranked\n"
+    "precisions, gates), the configuration reads one token a step, as decoding does.\n"
     "\n"
     "  tier-compare --config configs/llm-in-a-flash.toml -m model/ text.txt --tokens 10000\n"
     "  tier-compare -m model.gguf text.txt             # what int8 activations cost\n"
@@ -32,63 +43,112 @@ constexpr const char* kAbout =
     "one line\n"
     "on standard error that says why.\n";
 
-constexpr uint32_t kRowsAtOnce = 64;  // whose logits are kept
+constexpr uint32_t kRowsAtOnce = 64;     // of a run whose rows may be computed together
+constexpr uint32_t kMeasuredSteps = 16;  // of one token: each such step measures what was not predicted
 
 struct Options {
   ModelArguments model;
   std::string text;
   TextRange range;
+  std::string published;
+  std::optional<uint32_t> step_tokens;
   bool json = false;
 };
 
-Result<std::unique_ptr<Runtime>> start(RunPlan plan, const RuntimeOptions& options) {
-  TIERD_ASSIGN(std::unique_ptr<Runtime> runtime, Runtime::create(std::move(plan), options));
-  TIERD_TRY(runtime->load());
-  return runtime;
-}
-
-// The same model, with nothing left out.
-Config reference_of(Config config) {
-  config.predictor = {"dense"};
-  config.quantizer = {"plain"};
-  config.cache = {"pinned"};
-  config.activations = "f32";
-  config.tiers = Config().tiers;
-  config.measure_every = 0;
-  config.trace.clear();
-  config.timeline.clear();
-  return config;
-}
-
-Status compare(const Options& options) {
-  TIERD_ASSIGN(Config config, options.model.config());
-  if (config.measure_every == 0) config.measure_every = 1;
+RuntimeOptions runtime_options(const Options& options, uint32_t step_tokens) {
   RuntimeOptions run;
   run.fit = options.model.fit();
   run.quiet = options.model.quiet();
-  run.logit_rows = kRowsAtOnce;
+  run.logit_rows = step_tokens;
+  return run;
+}
+
+Result<std::unique_ptr<Runtime>> make_run(const Config& config, const Options& options,
+                                          uint32_t step_tokens) {
+  const RuntimeOptions run = runtime_options(options, step_tokens);
   TIERD_ASSIGN(RunPlan plan, prepare_run(config, run));
+  return Runtime::create(std::move(plan), run);
+}
+
+// The run that is judged. A run of one token a step has the memory that tierd gives it.
+struct Subject {
+  std::unique_ptr<Runtime> run;
+  uint32_t step_tokens = 1;
+};
+Result<Subject> make_subject(Config config, const Options& options) {
+  const bool measures = config.measure_every != 0;
+  if (options.step_tokens.value_or(1) == 1) {
+    if (!measures) config.measure_every = kMeasuredSteps;
+    Subject subject;
+    TIERD_ASSIGN(subject.run, make_run(config, options, 1));
+    TIERD_ASSIGN(const bool apart, subject.run->rows_apart());
+    if (!apart || options.step_tokens) return subject;
+  }
+  if (!measures) config.measure_every = 1;
+  Subject subject;
+  subject.step_tokens = options.step_tokens.value_or(kRowsAtOnce);
+  TIERD_ASSIGN(subject.run, make_run(config, options, subject.step_tokens));
+  return subject;
+}
+
+Result<std::vector<std::vector<uint32_t>>> read_windows(const Options& options, const RunPlan& plan) {
   const Manifest& manifest = plan.store.manifest();
   if (!manifest.has_vocab) {
     return Error{Code::not_found, plan.store.directory(),
                  "the model brings no tokenizer; name one with --tokenizer"};
   }
   TIERD_ASSIGN(const auto tokenizer, make_tokenizer(manifest.vocab, plan.store.directory()));
-  TIERD_ASSIGN(const auto windows,
-               read_text_windows(*tokenizer, options.text, options.range, plan.memory.model.context));
+  return read_text_windows(*tokenizer, options.text, options.range, plan.memory.model.context);
+}
+
+Result<std::unique_ptr<Runtime>> start_published(const Published& published, const Options& options,
+                                                 const Runtime& subject) {
+  if (!published.config) return std::unique_ptr<Runtime>();
+  TIERD_ASSIGN(std::unique_ptr<Runtime> run, make_run(*published.config, options, kRowsAtOnce));
+  const uint32_t vocab = run->plan().store.manifest().config.vocab_size;
+  const uint32_t expected = subject.plan().store.manifest().config.vocab_size;
+  if (vocab != expected) {
+    return Error{Code::invalid_argument, published.config->model,
+                 fmt::format("has {} tokens, and the model that is judged has {}: it was published from "
+                             "another file, which --published names",
+                             vocab, expected)};
+  }
+  TIERD_TRY(run->load());
+  return run;
+}
+
+Status compare(const Options& options) {
+  TIERD_ASSIGN(Config config, options.model.config());
+  if (config.execute == "trace") {
+    return Error{Code::invalid_argument, "run.execute",
+                 "\"trace\" computes nothing, so that there is nothing to compare; expected \"real\""};
+  }
+  TIERD_ASSIGN(const Subject subject, make_subject(config, options));
+  const RunPlan& plan = subject.run->plan();
+  TIERD_ASSIGN(const auto windows, read_windows(options, plan));
+  config.context = plan.memory.model.context;
+  TIERD_ASSIGN(const std::unique_ptr<Runtime> store, make_run(store_reference(config), options, kRowsAtOnce));
+  TIERD_TRY(store->load());
+  const Published published = published_reference(config, plan, options.published);
+  TIERD_ASSIGN(const std::unique_ptr<Runtime> file, start_published(published, options, *subject.run));
+  TIERD_TRY(subject.run->load());
+
+  Contest contest{.subject = {&subject.run->engine(), subject.step_tokens},
+                  .store = {&store->engine(), kRowsAtOnce},
+                  .published = std::nullopt};
+  if (file) contest.published = Contestant{&file->engine(), kRowsAtOnce};
   uint64_t tokens = 0;
   for (const auto& window : windows) tokens += window.size() - 1;
-  TIERD_ASSIGN(RunPlan dense, prepare_run(reference_of(config), run));
-  TIERD_ASSIGN(const std::unique_ptr<Runtime> reference, start(std::move(dense), run));
-  TIERD_ASSIGN(const std::unique_ptr<Runtime> subject, start(std::move(plan), run));
   Progress progress("comparing", tokens, options.model.quiet(), "tokens");
-  TIERD_ASSIGN(const Loss loss, compare_on(reference->engine(), subject->engine(), windows,
-                                           [&](uint64_t done) { progress.advance(done); }));
-  TIERD_TRY(reference->engine().drain());
-  TIERD_TRY(subject->engine().drain());
-  TIERD_TRY(subject->end_recording());
+  TIERD_ASSIGN(const Verdict verdict,
+               compare_on(contest, windows, [&](uint64_t done) { progress.advance(done); }));
+  TIERD_TRY(subject.run->engine().drain());
+  TIERD_TRY(subject.run->end_recording());
   progress.finish();
-  const nlohmann::json comparison = comparison_json(*subject, loss);
+  const nlohmann::json comparison = comparison_json(*subject.run, verdict,
+                                                    {.step_tokens = subject.step_tokens,
+                                                     .published = file ? published.config->model : "",
+                                                     .why_without_published = published.why});
   return write_output(options.json ? comparison.dump(2) + "\n" : comparison_text(comparison));
 }
 
@@ -98,6 +158,13 @@ int run(int argc, char** argv) {
   line.option("text", options.text, "a text file").required().named("TEXT");
   line.option("--tokens", options.range.tokens, "at most so many tokens of the text; 0: all").named("N");
   line.option("--skip", options.range.skip, "leave out so many tokens at its beginning").named("N");
+  line.option("--step-tokens", options.step_tokens,
+              "tokens that the configuration reads in a step; default: 1 where they depend on each other, "
+              "else 64")
+      .named("N");
+  line.option("--published", options.published,
+              "the model as published, where -m is a store or another encoding of it; none: do not run it")
+      .named("MODEL");
   line.flag("--json", options.json, "print JSON");
   options.model.declare(line);
   if (const auto status = line.parse(argc, argv)) return *status;

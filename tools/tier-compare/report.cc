@@ -3,105 +3,165 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <variant>
 
 #include "core/base/units.h"
+#include "tools/tier-compare/site_uses.h"
 
 namespace tierd {
 namespace {
 
 using nlohmann::json;
 
-double share(uint64_t part, uint64_t whole) {
-  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+constexpr size_t kMostSiteLines = 16;  // beyond them the screen has a line for each kind of operator
+
+json divergence_json(const Loss& loss) {
+  return {{"mean", loss.mean_divergence()},
+          {"p99", loss.divergence_quantile(0.99)},
+          {"most", loss.divergence_quantile(1)}};
 }
 
-// `n`: neurons times rows.
-json use_json(const std::string& name, const SiteUse& use, uint64_t n) {
-  return {{"site", name},
-          {"rows", use.measured_rows},
-          {"active", share(use.active, n)},
-          {"predicted", share(use.predicted, n)},
-          {"recall", use.recall()},
-          {"precision", use.precision()},
-          {"false_negatives", 1 - use.recall()},
-          {"false_positives", share(use.predicted - (use.active - use.missed), n - use.active)},
-          {"missed_mass", use.missed_share()}};
+// One run against another.
+json loss_json(const Loss& loss) {
+  const double reference = loss.reference_perplexity(), subject = loss.subject_perplexity();
+  return {{"reference_perplexity", reference},
+          {"perplexity", subject},
+          {"perplexity_change", reference > 0 ? subject / reference - 1 : 0},
+          {"divergence", divergence_json(loss)},
+          {"largest_logit_difference", loss.largest_difference()}};
 }
 
-json sites_json(const Runtime& subject) {
-  json list = json::array();
-  SiteUse all;
-  uint64_t n_all = 0;
-  const SiteTable& sites = subject.plan().model.sites;
-  for (SiteId s = 0; s < sites.size(); ++s) {
-    const SiteUse& use = subject.scheduler().use()[s];
-    if (use.measured_rows == 0) continue;
-    const uint64_t n = use.measured_rows * sites[s].n;
-    list.push_back(use_json(sites[s].name, use, n));
-    n_all += n;
-    all.measured_rows = use.measured_rows;
-    all.predicted += use.predicted;
-    all.active += use.active;
-    all.missed += use.missed;
-    all.mass += use.mass;
-    all.missed_mass += use.missed_mass;
+// The parameters of the predictor that the configuration sets: what was asked for, in its words.
+json asked_json(const StrategyConfig& predictor) {
+  json asked = json::object();
+  for (const Setting& setting : predictor.settings) {
+    std::visit([&](const auto& value) { asked[setting.key] = value; }, setting.value);
   }
-  if (!list.empty()) list.push_back(use_json("all", all, n_all));
-  return list;
+  return asked;
+}
+
+json used_json(const Runtime& subject) {
+  const UsedShare used = used_share(subject);
+  if (!used.any) return nullptr;
+  return {{"neurons", used.neurons},
+          {"bytes", used.bytes},
+          {"asked", asked_json(subject.plan().config.predictor)}};
+}
+
+std::string percent(double share, int digits = 2) {
+  return fmt::format("{:.{}f}", 100 * share, digits);
+}
+
+// "0.0512, 99 % below 0.41, most 2.2"
+std::string divergence_text(const json& loss) {
+  if (loss["largest_logit_difference"].get<double>() == 0) return "the same bits";
+  const json& d = loss["divergence"];
+  return fmt::format("{:.3g}, 99 % below {:.3g}, most {:.3g}", d["mean"].get<double>(),
+                     d["p99"].get<double>(), d["most"].get<double>());
+}
+
+std::string change_text(const json& loss) {
+  return fmt::format("{:+.3f} %", 100 * loss["perplexity_change"].get<double>());
+}
+
+std::string line(std::string_view run, double perplexity, std::string_view change,
+                 std::string_view divergence, std::string_view against = {}) {
+  std::string text = fmt::format("  {:<25} {:>10.4f} {:>12}   {}", run, perplexity, change, divergence);
+  if (!against.empty()) text += fmt::format(" ({})", against);
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text + "\n";
+}
+
+std::string losses_text(const json& c) {
+  std::string text = fmt::format("  {:<25} {:>10} {:>12}   {}\n", "", "perplexity", "", "KL, nats a token");
+  const json& published = c["published"];
+  if (published.is_null()) {
+    text += line("store, nothing left out", c["reference_perplexity"].get<double>(), "", "");
+    text += line("as configured", c["perplexity"].get<double>(), change_text(c), divergence_text(c));
+    return text + fmt::format("  the file as published was not run: {}\n",
+                              c["why_without_published"].get<std::string>());
+  }
+  const json& store = published["store"];
+  text += line("file as published", published["reference_perplexity"].get<double>(), "", "");
+  text += line("store, nothing left out", c["reference_perplexity"].get<double>(), change_text(store),
+               divergence_text(store));
+  text += line("as configured", c["perplexity"].get<double>(), change_text(published),
+               divergence_text(published), "against the file");
+  return text +
+         fmt::format("  {:<36} {:>12}   {} (against the store)\n", "", change_text(c), divergence_text(c));
+}
+
+std::string asked_text(const json& asked) {
+  std::string text;
+  for (const auto& [key, value] : asked.items())
+    text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", key,
+                        value.is_string() ? value.get<std::string>() : value.dump());
+  return text;
+}
+
+std::string used_text(const json& c) {
+  if (c["used"].is_null()) return "";
+  const json& used = c["used"];
+  return fmt::format(
+      "  used {} % of the neurons and {} % of the bytes of what predictor {} may leave out{}{}\n",
+      percent(used["neurons"].get<double>(), 1), percent(used["bytes"].get<double>(), 1),
+      c["predictor"].get<std::string>(),
+      used["asked"].empty() ? "" : "; asked for: ", asked_text(used["asked"]));
+}
+
+std::string measured_text(const json& c) {
+  const json& sites = c["sites"].size() <= kMostSiteLines ? c["sites"] : c["operators"];
+  if (sites.empty()) return "";
+  std::string text = fmt::format("\n  {:<16} {:>8} {:>10} {:>8} {:>10} {:>6} {:>6} {:>12}   of {} tokens\n",
+                                 "%", "active", "predicted", "recall", "precision", "FN", "FP", "missed mass",
+                                 sites.back()["rows"].get<uint64_t>());
+  const auto cell = [](const json& value) { return percent(value.get<double>()); };
+  for (const json& s : sites) {
+    text +=
+        fmt::format("  {:<16} {:>8} {:>10} {:>8} {:>10} {:>6} {:>6} {:>12}\n", s["site"].get<std::string>(),
+                    cell(s["active"]), cell(s["predicted"]), cell(s["recall"]), cell(s["precision"]),
+                    cell(s["false_negatives"]), cell(s["false_positives"]), cell(s["missed_mass"]));
+  }
+  return text;
 }
 
 }  // namespace
 
-json comparison_json(const Runtime& subject, const Loss& loss) {
+json comparison_json(const Runtime& subject, const Verdict& verdict, const ComparisonFacts& facts) {
   const RunPlan& plan = subject.plan();
   const ModelConfig& config = plan.store.manifest().config;
-  const double reference = loss.reference_perplexity(), lossy = loss.subject_perplexity();
-  return {{"model", config.name.empty() ? config.architecture : config.name},
-          {"predictor", plan.config.predictor.name},
-          {"quantizer", plan.config.quantizer.name},
-          {"dram_bytes", subject.budget().capacity()},
-          {"tensor_bytes", plan.store.manifest().tensor_bytes},
-          {"kernels", subject.compute_backend()},
-          {"context", plan.memory.model.context},
-          {"tokens", loss.tokens()},
-          {"reference_perplexity", reference},
-          {"perplexity", lossy},
-          {"perplexity_change", reference > 0 ? lossy / reference - 1 : 0},
-          {"divergence",
-           {{"mean", loss.mean_divergence()},
-            {"p99", loss.divergence_quantile(0.99)},
-            {"most", loss.divergence_quantile(1)}}},
-          {"largest_logit_difference", loss.largest_difference()},
-          {"sites", sites_json(subject)}};
+  json c = loss_json(verdict.subject);
+  c.update({{"model", config.name.empty() ? config.architecture : config.name},
+            {"predictor", plan.config.predictor.name},
+            {"quantizer", plan.config.quantizer.name},
+            {"dram_bytes", subject.budget().capacity()},
+            {"tensor_bytes", plan.store.manifest().tensor_bytes},
+            {"kernels", subject.compute_backend()},
+            {"context", plan.memory.model.context},
+            {"tokens", verdict.tokens()},
+            {"step_tokens", facts.step_tokens},
+            {"used", used_json(subject)},
+            {"published", nullptr},
+            {"why_without_published", facts.why_without_published},
+            {"sites", measured_sites(subject)},
+            {"operators", measured_operators(subject)}});
+  if (verdict.published) {
+    c["published"] = loss_json(*verdict.published);
+    c["published"]["path"] = facts.published;
+    c["published"]["store"] = loss_json(*verdict.store_itself);
+  }
+  return c;
 }
 
 std::string comparison_text(const json& c) {
-  const auto percent = [](const json& value) { return fmt::format("{:.2f}", 100 * value.get<double>()); };
-  std::string text =
-      fmt::format("{}, {} of {} in DRAM; {} tokens in windows of {}\n", c["model"].get<std::string>(),
-                  format_bytes(c["dram_bytes"].get<double>()), format_bytes(c["tensor_bytes"].get<double>()),
-                  c["tokens"].get<uint64_t>(), c["context"].get<int>());
-  text += fmt::format("  reference   perplexity {:.4f}, nothing left out\n",
-                      c["reference_perplexity"].get<double>());
-  text += fmt::format("  {:<11} perplexity {:.4f} ({:+.3f} %)\n", c["predictor"].get<std::string>(),
-                      c["perplexity"].get<double>(), 100 * c["perplexity_change"].get<double>());
-  const json& d = c["divergence"];
-  if (c["largest_logit_difference"].get<double>() == 0) {
-    text += "  logits      the same bits\n";
-  } else {
-    text += fmt::format("  KL          {:.3g} nats a token, 99 % below {:.3g}, most {:.3g}\n",
-                        d["mean"].get<double>(), d["p99"].get<double>(), d["most"].get<double>());
-  }
-  if (c["sites"].empty()) return text;
-  text += fmt::format("\n  {:<16} {:>8} {:>10} {:>8} {:>10} {:>6} {:>6} {:>12}\n", "%", "active", "predicted",
-                      "recall", "precision", "FN", "FP", "missed mass");
-  for (const json& s : c["sites"]) {
-    text += fmt::format("  {:<16} {:>8} {:>10} {:>8} {:>10} {:>6} {:>6} {:>12}\n",
-                        s["site"].get<std::string>(), percent(s["active"]), percent(s["predicted"]),
-                        percent(s["recall"]), percent(s["precision"]), percent(s["false_negatives"]),
-                        percent(s["false_positives"]), percent(s["missed_mass"]));
-  }
-  return text;
+  const auto step_tokens = c["step_tokens"].get<uint32_t>();
+  return fmt::format("{}, {} of {} in DRAM; {} tokens in windows of {}, {}\n", c["model"].get<std::string>(),
+                     format_bytes(c["dram_bytes"].get<double>()),
+                     format_bytes(c["tensor_bytes"].get<double>()), c["tokens"].get<uint64_t>(),
+                     c["context"].get<int>(),
+                     step_tokens == 1 ? std::string("one a step, as in decoding")
+                                      : fmt::format("{} a step", step_tokens)) +
+         losses_text(c) + used_text(c) + measured_text(c);
 }
 
 }  // namespace tierd

@@ -1,4 +1,4 @@
-// What a comparison has found, for machines and for people.
+// The verdict of a comparison, for machines and for people.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,7 +9,14 @@
 
 namespace tierd {
 
-nlohmann::json comparison_json(const Runtime& subject, const Loss& loss);
+// How the comparison was made, beside what `subject` knows itself.
+struct ComparisonFacts {
+  uint32_t step_tokens = 1;           // of the subject
+  std::string published;              // the path of the file as published; empty: it was not run
+  std::string why_without_published;  // where it was not
+};
+
+nlohmann::json comparison_json(const Runtime& subject, const Verdict& verdict, const ComparisonFacts& facts);
 std::string comparison_text(const nlohmann::json& comparison);
 
 }  // namespace tierd
