@@ -124,7 +124,10 @@ class Reader {
   void set(const std::string& path, const toml::node& node, const std::string& origin) {
     if (const std::optional<TierPath> of = tier_path(path)) return set(*of, path, node, origin);
     const auto key = std::find_if(kKeys.begin(), kKeys.end(), [&](const Key& k) { return k.path == path; });
-    if (key != kKeys.end()) return set(*key, config_, path, node, origin);
+    if (key != kKeys.end()) {
+      config_.given[path] = origin;
+      return set(*key, config_, path, node, origin);
+    }
     if (!keep_setting(path, node, origin)) refuse(path, origin);
   }
 

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -133,6 +135,9 @@ struct Config {
   bool prefetch = true;
   uint32_t measure_every = 0;  // steps; 0: never
   std::string shuffle;         // a seed: tests
+
+  // The keys that the file or --set has given, but those of tiers and plugins, and where: "hermes.toml:40".
+  std::map<std::string, std::string, std::less<>> given;
 
   // The tier of that name, which is made if there is none.
   TierConfig& tier(std::string_view name);

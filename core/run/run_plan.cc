@@ -6,6 +6,7 @@
 
 #include "core/base/cores.h"
 #include "core/base/units.h"
+#include "core/run/asked_store.h"
 #include "core/run/process_memory.h"
 #include "core/run/store_codec.h"
 #include "core/store/cache_folder.h"
@@ -139,6 +140,7 @@ Result<RunPlan> plan_run(const Config& asked, const RuntimeOptions& options) {
                                         .layer_group = config.layer_group,
                                         .expert_order = write.experts == ExpertCut::channels},
                           write));
+  TIERD_TRY(check_asked_store(config, found.store));
   TIERD_ASSIGN(std::shared_ptr<const NeuronCodec> codec, codec_of(found.store, config));
   const Manifest& manifest = found.store.manifest();
   TIERD_TRY(tiers.choose_forms(manifest.codec));

@@ -1,0 +1,212 @@
+// Every configuration of configs/ on models of four kinds: it runs as it says, or is refused with a remedy
+// that works when it is typed. And tier-compare judges every one of them.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <sstream>
+
+#include "tests/e2e/program.h"
+
+namespace tierd {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+const std::string kConfigs = TIERD_SOURCE_DIR "/configs";
+const std::string kTables = kDemo + "/predictor-r64.safetensors";
+const std::string kHeldOut = kDemo + "/held-out.txt";
+constexpr int kMostRemedies = 5;  // that one run may need, one after the other
+
+// The files that `tierd --config` takes; other folders hold shapes, machines and activity profiles.
+std::vector<std::string> configurations() {
+  std::vector<std::string> files;
+  for (const char* folder : {"", "/ablation", "/gpu"}) {
+    for (const auto& file : fs::directory_iterator(kConfigs + folder)) {
+      if (file.path().extension() == ".toml") files.push_back(file.path().string());
+    }
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+// The flags of the last remedy that a line names, as a user would type them.
+std::vector<std::string> remedy_in(const std::string& line) {
+  static const std::regex kFlags(R"(((--set \S+|--config \S+|--fit|-m \S+)( |$))+)");
+  std::string last;
+  for (auto found = std::sregex_iterator(line.begin(), line.end(), kFlags); found != std::sregex_iterator();
+       ++found)
+    last = found->str();
+  std::istringstream words(last);
+  std::vector<std::string> flags;
+  for (std::string word; words >> word;) {
+    if (word.starts_with("configs/")) word = std::string(TIERD_SOURCE_DIR "/") + word;
+    while (!word.empty() && std::string_view(",;:.)").find(word.back()) != std::string_view::npos)
+      word.pop_back();
+    flags.push_back(word);
+  }
+  return flags;
+}
+
+// Another configuration or model takes the place of the one before.
+void type(std::vector<std::string>& arguments, const std::vector<std::string>& flags) {
+  for (size_t i = 0; i + 1 < flags.size(); ++i) {
+    if (flags[i] != "--config" && flags[i] != "-m") continue;
+    const auto old = std::ranges::find(arguments, flags[i]);
+    if (old != arguments.end()) arguments.erase(old, old + 2);
+  }
+  arguments.insert(arguments.end(), flags.begin(), flags.end());
+}
+
+class Configurations : public ProgramTest {
+ protected:
+  // A Llama with random weights: SiLU, so that no neuron is ever off.
+  std::string silu(const std::string& encoding) const {
+    return made("silu", encoding, R"(architecture = "llama")");
+  }
+  std::string mixture() const {
+    return made("mixture", "f16", R"(architecture = "mixtral"
+n_experts = 8
+experts_per_token = 2
+expert_weights_sum_to_one = true)");
+  }
+
+  // What is left to say after the remedies, or "" where the run ended well.
+  static std::string outcome(const std::string& configuration, const std::string& model,
+                             const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments = {"--config", configuration, "-m", model, "-p",
+                                          "To be",    "-n",          "3",  "-c",  "64",
+                                          "--temp",   "0",           "-t", "1",   "-q"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    std::string said;
+    for (int typed = 0; typed <= kMostRemedies; ++typed) {
+      const Ended run = run_tierd(arguments);
+      if (run.status == 0) return "";
+      said += "exit " + std::to_string(run.status) + ": " + run.err;
+      const std::vector<std::string> flags = remedy_in(run.err.substr(0, run.err.find('\n')));
+      if (run.status != 2 || flags.empty()) return said;
+      type(arguments, flags);
+    }
+    return said + "no end of remedies";
+  }
+
+ private:
+  std::string made(const std::string& name, const std::string& encoding, const std::string& more) const {
+    const std::string file = folder().path() + "/" + name + "-" + encoding + ".gguf";
+    if (fs::exists(file)) return file;
+    const std::string shape = folder().write(name + ".toml", more + R"(
+n_layers = 3
+d_model = 256
+n_heads = 4
+n_kv_heads = 2
+head_dim = 64
+d_ff = 512
+vocab_size = 512
+context_length = 256
+norm = "rms"
+norm_eps = 1e-05
+position = "rope_interleaved"
+rope_theta = 10000.0
+activation = "silu"
+gated = true
+)");
+    const Ended run = run_program(TIERD_BIN_SYNTH,
+                                  {"--shape", shape, "--encoding", encoding, "--format", "gguf", file, "-q"});
+    EXPECT_EQ(run.status, 0) << run.err;
+    return file;
+  }
+};
+
+TEST_F(Configurations, RunOrNameARemedyThatWorks) {
+  ASSERT_GE(configurations().size(), 45u);
+  for (const std::string& configuration : configurations()) {
+    EXPECT_EQ(outcome(configuration, kDemo), "") << configuration << ", demo";
+    EXPECT_EQ(outcome(configuration, silu("f16")), "") << configuration << ", SiLU";
+    EXPECT_EQ(outcome(configuration, silu("q4_k")), "") << configuration << ", K-quants";
+    EXPECT_EQ(outcome(configuration, mixture()), "") << configuration << ", a mixture";
+  }
+}
+
+TEST_F(Configurations, AStoreOfAnotherKindIsRefusedByKey) {
+  const std::string store = folder().path() + "/rows";
+  const Ended made = run_program(TIERD_BIN_CONVERT, {kDemo, store, "-q"});
+  ASSERT_EQ(made.status, 0) << made.err;
+  const auto refused = [&](const std::string& configuration, const std::string& key) {
+    const std::string file = kConfigs + "/" + configuration + ".toml";
+    for (const char* check : {"", "--check"}) {
+      std::vector<std::string> arguments = {"--config", file, "-m", store, "-q", "-p", "To be", "-n", "2"};
+      if (*check != '\0') arguments.emplace_back(check);
+      const Ended run = run_tierd(arguments);
+      EXPECT_EQ(run.status, 2) << configuration << run.err;
+      EXPECT_THAT(run.err, HasSubstr(key + ": ")) << configuration;
+      EXPECT_THAT(run.err, HasSubstr(store)) << configuration;
+    }
+    EXPECT_EQ(outcome(file, store), "") << configuration;
+  };
+  refused("endor", "model.compression");
+  refused("ablation/endor-int8", "model.compression");
+  refused("activeflow", "model.layout");
+  refused("llm-in-a-flash", "model.layout");
+  refused("m2cache", "model.layout");
+  const Ended encoded =
+      run_tierd({"-m", store, "-p", "To be", "-n", "2", "-q", "--set", "model.encoding=q8_0"});
+  EXPECT_EQ(encoded.status, 2);
+  EXPECT_THAT(encoded.err, HasSubstr("model.encoding: --set asks for \"q8_0\""));
+  // A key that nobody set asks for nothing.
+  EXPECT_EQ(run_tierd({"-m", store, "-p", "To be", "-n", "2", "-q"}).status, 0);
+}
+
+// What a configuration loses is measured as decoding has it, unless the rows of a batch do not depend on each
+// other.
+TEST_F(Configurations, AreAllJudged) {
+  for (const std::string& configuration : configurations()) {
+    std::vector<std::string> arguments = {"--config", configuration, "-m",     kDemo,  kHeldOut,
+                                          "--tokens", "40",          "-c",     "64",   "-q",
+                                          "-t",       "1",           "--json", "--fit"};
+    const auto set = [&](const std::string& key_and_value) {
+      arguments.insert(arguments.end(), {"--set", key_and_value});
+    };
+    const std::string text = file_text(configuration);
+    const auto says = [&](const std::string& word) { return text.find(word) != std::string::npos; };
+    if (says("name = \"low-rank\"")) set("predictor.tensors=" + kTables);
+    if (says("name = \"router\"")) set("predictor.name=dense");
+    if (says("compression = \"")) set("model.compression=none");
+    const Ended run = run_program(TIERD_BIN_COMPARE, arguments);
+    ASSERT_EQ(run.status, 0) << configuration << run.err;
+    const json verdict = json::parse(run.out, nullptr, false);
+    EXPECT_GT(verdict["perplexity"], 1.0) << configuration;
+    EXPECT_GE(verdict["divergence"]["mean"], 0.0) << configuration;
+    const bool one_row = says("mask = \"cache-aware\"") || says("name = \"mixed\"");
+    EXPECT_EQ(verdict["step_tokens"], one_row ? 1 : 64) << configuration;
+    if (says("name = \"low-rank\"") || says("name = \"top-k\"")) {
+      EXPECT_GT(verdict["used"]["neurons"], 0.0) << configuration;
+      EXPECT_LE(verdict["used"]["neurons"], 1.0) << configuration;
+    } else if (!says("encoding = \"")) {  // else activations are encoded, too
+      EXPECT_EQ(verdict["perplexity"], verdict["reference_perplexity"]) << configuration;
+    }
+  }
+}
+
+// The perplexity that is printed is that of the text as decoding passes it, token by token.
+TEST_F(Configurations, AreJudgedByOneRowSteps) {
+  const auto judged = [&](const std::string& step_tokens) {
+    const Ended run =
+        run_program(TIERD_BIN_COMPARE, {"--config", kConfigs + "/activeflow.toml", "-m", kDemo, kHeldOut,
+                                        "--tokens", "200", "-c", "256", "-q", "-t", "1", "--json", "--set",
+                                        "tiers.dram.capacity=50%", "--step-tokens", step_tokens});
+    EXPECT_EQ(run.status, 0) << run.err;
+    return json::parse(run.out, nullptr, false);
+  };
+  const json one = judged("1"), many = judged("64");
+  EXPECT_GT(one["divergence"]["mean"], 3 * many["divergence"]["mean"].get<double>());
+  EXPECT_LT(one["used"]["neurons"], many["used"]["neurons"]);
+  EXPECT_EQ(one["used"]["asked"]["sparsity"], 0.5);
+}
+
+}  // namespace
+}  // namespace tierd
