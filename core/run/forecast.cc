@@ -1,6 +1,7 @@
 #include "core/run/forecast.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -10,6 +11,20 @@ namespace {
 
 constexpr uint32_t kMostSteps = 64;
 constexpr uint32_t kTokensApart = 101;  // so that rows of the embedding come from all over it
+constexpr double kSettled = 0.01;       // two means this near are the same
+
+// Bytes over each link so far.
+std::vector<uint64_t> fetched(const Runtime& runtime) {
+  std::vector<uint64_t> bytes;
+  for (size_t l = 0; l < runtime.plan().tiers.topology.links.size(); ++l)
+    bytes.push_back(runtime.scheduler().link_counters(l).bytes);
+  return bytes;
+}
+
+bool same_bytes(const Forecast& a, const Forecast& b) {
+  const auto near = [](double x, double y) { return std::abs(x - y) <= kSettled * std::max(x, y); };
+  return near(a.flash_bytes, b.flash_bytes) && std::ranges::equal(a.link_bytes, b.link_bytes, near);
+}
 
 }  // namespace
 
@@ -30,17 +45,32 @@ Result<Forecast> play(Runtime& runtime, const ForecastAsked& asked) {
   const uint32_t steps = std::min({asked.decoded_tokens, kMostSteps, engine.context() / 2});
   const uint32_t warming = std::min(asked.warming_tokens, engine.context() - steps);
   const uint32_t prompt = std::min(asked.prompt_tokens, engine.context() - steps - warming);
+  const auto decode = [&]() -> Result<Forecast> {
+    const std::vector<uint64_t> before = fetched(runtime);
+    engine.reset_times();
+    for (uint32_t i = 0; i < steps; ++i) TIERD_TRY(step(1, false));
+    const StepTimes times = engine.decode_times();
+    const auto counted = static_cast<double>(std::max<uint64_t>(times.steps, 1));
+    Forecast means{.step_ns = static_cast<double>(times.wall_ns) / counted,
+                   .flash_bytes = static_cast<double>(times.read_bytes) / counted};
+    const std::vector<uint64_t> after = fetched(runtime);
+    for (size_t l = 0; l < after.size(); ++l)
+      means.link_bytes.push_back(static_cast<double>(after[l] - before[l]) / counted);
+    return means;
+  };
   TIERD_TRY(engine.begin_sequence(0));
   while (position < prompt) TIERD_TRY(step(std::min(prompt - position, engine.max_rows()), true));
   for (uint32_t i = 0; i < warming; ++i) TIERD_TRY(step(1, false));
-  engine.reset_times();
-  for (uint32_t i = 0; i < steps; ++i) TIERD_TRY(step(1, false));
-  const StepTimes times = engine.decode_times();
+  TIERD_ASSIGN(Forecast forecast, decode());
+  const uint32_t last = std::min(position + asked.settling_tokens, engine.context());
+  for (bool settled = false; !settled && position + steps <= last;) {
+    TIERD_ASSIGN(Forecast next, decode());
+    settled = same_bytes(forecast, next);
+    forecast = std::move(next);
+  }
   TIERD_TRY(engine.drain());
   engine.end_sequence(0);
-  const auto counted = static_cast<double>(std::max<uint64_t>(times.steps, 1));
-  return Forecast{.step_ns = static_cast<double>(times.wall_ns) / counted,
-                  .flash_bytes = static_cast<double>(times.read_bytes) / counted};
+  return forecast;
 }
 
 Result<Forecast> forecast(Config config, const RuntimeOptions& options, const ForecastAsked& asked) {

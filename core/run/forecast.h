@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "core/base/result.h"
 #include "core/config/config.h"
@@ -13,12 +14,16 @@ struct ForecastAsked {
   uint32_t prompt_tokens = 0;
   uint32_t warming_tokens = 0;  // decoded before anything is counted, so that caches have filled
   uint32_t decoded_tokens = 0;  // one at least; some of them say enough
+  // At most so many tokens more, until two runs of decoded tokens in turn read equally much: caches that
+  // learn take some.
+  uint32_t settling_tokens = 0;
 };
 
 // Means over the decode steps.
 struct Forecast {
   double step_ns = 0;
-  double flash_bytes = 0;  // that were read
+  double flash_bytes = 0;               // read from the store
+  std::vector<double> link_bytes = {};  // [links of the topology] fetched over each
 };
 
 // Plays such a text with a runtime that was made to be played (RuntimeOptions::play_on) and has done nothing

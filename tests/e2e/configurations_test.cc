@@ -65,6 +65,12 @@ void type(std::vector<std::string>& arguments, const std::vector<std::string>& f
 
 class Configurations : public ProgramTest {
  protected:
+  // Some hundred programs, one after the other.
+  void SetUp() override {
+    ProgramTest::SetUp();
+    constexpr unsigned kWatchdogSeconds = 900;
+    alarm(kWatchdogSeconds);
+  }
   // A Llama with random weights: SiLU, so that no neuron is ever off.
   std::string silu(const std::string& encoding) const {
     return made("silu", encoding, R"(architecture = "llama")");
@@ -190,6 +196,82 @@ TEST_F(Configurations, AreAllJudged) {
       EXPECT_EQ(verdict["perplexity"], verdict["reference_perplexity"]) << configuration;
     }
   }
+}
+
+// Bytes of a decoded token, over a link or from flash, once caches have settled: those of a long run less
+// those of a short one.
+class SettledBytes {
+ public:
+  explicit SettledBytes(const std::vector<std::string>& arguments)
+      : short_(run(arguments, kShort)), long_(run(arguments, kLong)) {}
+
+  double flash() const { return settled(long_["decode"]["read_bytes"], short_["decode"]["read_bytes"]); }
+  double link(const json& tiers) const { return settled(of(long_, tiers), of(short_, tiers)); }
+
+ private:
+  static constexpr int kShort = 33, kLong = 49;  // the first token comes with the prompt
+
+  static json run(std::vector<std::string> arguments, int tokens) {
+    arguments.insert(arguments.end(),
+                     {"-p", "To be", "-n", std::to_string(tokens), "--ignore-eos", "--temp", "0"});
+    const Ended ended = run_tierd(arguments);
+    EXPECT_EQ(ended.status, 0) << ended.err;
+    return json::parse(ended.out, nullptr, false)["report"];
+  }
+  static json of(const json& report, const json& tiers) {
+    for (const json& link : report["links"]) {
+      if (link["from"] == tiers["from"] && link["to"] == tiers["to"]) return link["decode_bytes"];
+    }
+    ADD_FAILURE() << "the report lacks the link " << tiers;
+    return 0.0;
+  }
+  static double settled(const json& of_long, const json& of_short) {
+    return ((kLong - 1) * of_long.get<double>() - (kShort - 1) * of_short.get<double>()) / (kLong - kShort);
+  }
+
+  json short_, long_;
+};
+
+// --check says how many bytes a token will move, within 5 %, or that the number is unknown.
+TEST_F(Configurations, MoveTheBytesThatWereForetold) {
+  size_t known = 0, unknown = 0;
+  for (const std::string& configuration : configurations()) {
+    const std::string text = file_text(configuration);
+    const auto says = [&](const std::string& word) { return text.find(word) != std::string::npos; };
+    std::vector<std::string> arguments = {"--config",
+                                          configuration,
+                                          "-m",
+                                          kDemo,
+                                          "-c",
+                                          "128",
+                                          "-q",
+                                          "-t",
+                                          "1",
+                                          "--fit",
+                                          "--json",
+                                          "--set",
+                                          "tiers.dram.capacity=50%"};
+    if (says("name = \"low-rank\""))
+      arguments.insert(arguments.end(), {"--set", "predictor.tensors=" + kTables});
+    if (says("name = \"router\"")) arguments.insert(arguments.end(), {"--set", "predictor.name=dense"});
+    if (says("compression = \"")) arguments.insert(arguments.end(), {"--set", "model.compression=none"});
+    const SettledBytes moved(arguments);  // the store is made
+    arguments.emplace_back("--check");
+    const Ended check = run_tierd(arguments);
+    ASSERT_EQ(check.status, 0) << configuration << check.err;
+    const json foretold = json::parse(check.out, nullptr, false);
+    const auto expect = [&](const json& bytes, double settled, const std::string& what) {
+      ++(bytes.is_null() ? unknown : known);
+      if (bytes.is_null()) return;
+      EXPECT_NEAR(bytes.get<double>(), settled, 0.05 * settled + 16384) << configuration << ", " << what;
+    };
+    expect(foretold["expected"]["flash_bytes_per_token"], moved.flash(), "flash");
+    for (const json& link : foretold["links"]) {
+      const std::string tiers = link["from"].get<std::string>() + " to " + link["to"].get<std::string>();
+      if (foretold["links"].size() > 1) expect(link["bytes_per_token"], moved.link(link), tiers);
+    }
+  }
+  EXPECT_GT(known, unknown);
 }
 
 // The perplexity that is printed is that of the text as decoding passes it, token by token.

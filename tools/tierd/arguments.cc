@@ -119,9 +119,11 @@ std::vector<Argument> add_serving(CommandLine& line, Arguments& arguments, std::
 }
 
 // How the run begins: `server` where the command line names what only a server has.
+// A plan without a word about servers is one of a text.
 Mode mode_of(const Arguments& arguments, bool conversation, bool no_conversation, bool server) {
   if (conversation) return Mode::chat;
   if (arguments.prompt_given) return Mode::text;
+  if ((arguments.check || arguments.plan) && !server) return Mode::text;
   const bool terminal = ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0;
   return terminal && !server && !no_conversation ? Mode::chat : Mode::serve;
 }

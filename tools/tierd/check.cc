@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -26,7 +27,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr ForecastAsked kAsked = {.prompt_tokens = 1, .warming_tokens = 3, .decoded_tokens = 4};
+constexpr ForecastAsked kAsked = {
+    .prompt_tokens = 1, .warming_tokens = 3, .decoded_tokens = 4, .settling_tokens = 56};
 
 Result<json> store_json(const RunPlan& plan) {
   json store = {{"path", plan.store.directory()}, {"made", plan.store.made()}};
@@ -64,13 +66,49 @@ json weights_json(const Runtime& runtime) {
           {"networks_in_memory", networks > 0 ? in_networks / networks : 0.0}};
 }
 
-json links_json(const TierTable& tiers, const PlannedTraffic& traffic) {
+// The bytes that a token moves once caches have settled; none where they depend on the text or, because small
+// neurons are read with what lies between them, on a disk that was not measured.
+struct TokenBytes {
+  std::optional<double> flash;
+  std::vector<std::optional<double>> links;  // of the topology
+};
+
+// Virtual time plays the run, caches included. Where it cannot, because activations decide, only what needs
+// no bytes at all is known.
+TokenBytes bytes_of(const Result<Forecast>& played, const PlannedTraffic& traffic, const Runtime& runtime,
+                    const MachineRates& rates) {
+  TokenBytes bytes;
+  if (!played.ok()) {
+    const auto nothing = [](uint64_t most) { return most == 0 ? std::optional(0.0) : std::nullopt; };
+    bytes.flash = nothing(traffic.streamed_bytes);
+    for (const uint64_t most : traffic.link_bytes) bytes.links.push_back(nothing(most));
+    return bytes;
+  }
+  bytes.links.assign(played->link_bytes.begin(), played->link_bytes.end());
+  const bool small = runtime.plan().store.manifest().layout != Layout::row;
+  if (!rates.disk_unknown || !small || played->flash_bytes == 0) bytes.flash = played->flash_bytes;
+  return bytes;
+}
+
+json number_or_null(std::optional<double> value) {
+  return value ? json(*value) : json(nullptr);
+}
+
+// All links from one tier to another together, as the report has them.
+json links_json(const TierTable& tiers, const TokenBytes& bytes) {
   json links = json::array();
-  for (size_t l = 0; l < traffic.link_bytes.size(); ++l) {
+  for (size_t l = 0; l < bytes.links.size(); ++l) {
     const Link& link = tiers.topology.links[l];
-    links.push_back({{"from", tiers.tier_of(link.from).config.name},
-                     {"to", tiers.tier_of(link.to).config.name},
-                     {"bytes_per_token", traffic.link_bytes[l]}});
+    const std::string& from = tiers.tier_of(link.from).config.name;
+    const std::string& to = tiers.tier_of(link.to).config.name;
+    auto found =
+        std::ranges::find_if(links, [&](const json& of) { return of["from"] == from && of["to"] == to; });
+    if (found == links.end()) {
+      links.push_back({{"from", from}, {"to", to}, {"bytes_per_token", 0.0}});
+      found = std::prev(links.end());
+    }
+    json& sum = (*found)["bytes_per_token"];
+    sum = bytes.links[l] && !sum.is_null() ? json(sum.get<double>() + *bytes.links[l]) : json(nullptr);
   }
   return links;
 }
@@ -87,44 +125,47 @@ struct TokenTimes {
   }
 };
 
-// What is moved from one memory to another is read and written, unless a link does it.
-TokenTimes times_of(const Runtime& runtime, const PlannedTraffic& traffic, double flash_bytes,
+// What is moved from one memory to another is read and written, unless a link does it. Bytes that are unknown
+// count as if nothing of them was in memory.
+TokenTimes times_of(const Runtime& runtime, const PlannedTraffic& traffic, const TokenBytes& bytes,
                     const MachineDescription& machine) {
   TokenTimes times;
-  uint64_t moved = 0;
+  double moved = 0;
   const Topology& topology = runtime.plan().tiers.topology;
   std::vector<double> into(topology.memories.size() + 1);  // [memories] seconds, the store's too
   for (size_t l = 0; l < traffic.link_bytes.size(); ++l) {
     const double rate = runtime.link_rate(l);
+    const double over = bytes.links[l].value_or(static_cast<double>(traffic.link_bytes[l]));
     if (rate > 0) {
       // What is moved and what is read directly cross one bus.
-      into[topology.links[l].to] += static_cast<double>(traffic.link_bytes[l]) / rate;
+      into[topology.links[l].to] += over / rate;
     } else if (topology.links[l].from != kStore) {
-      moved += 2 * traffic.link_bytes[l];
+      moved += 2 * over;
     }
   }
   times.link = std::ranges::max(into);
-  times.memory = static_cast<double>(traffic.computed_bytes + moved) / machine.processor.memory_rate;
-  times.flash = flash_bytes / machine.disk.reads.points().back().bytes_per_second;
+  times.memory = (static_cast<double>(traffic.computed_bytes) + moved) / machine.processor.memory_rate;
+  times.flash = bytes.flash.value_or(static_cast<double>(traffic.streamed_bytes)) /
+                machine.disk.reads.points().back().bytes_per_second;
   return times;
 }
 
-// Tokens a second, or why nobody can say.
-json expected_json(Runtime& runtime, const PlannedTraffic& traffic, const MachineRates& rates) {
+// Tokens a second, or why the number is unknown.
+json expected_json(const Runtime& runtime, const Result<Forecast>& played, const PlannedTraffic& traffic,
+                   const TokenBytes& bytes, const MachineRates& rates) {
   json expected = {{"rates_from", rates.from},
                    {"memory_bytes_per_second", rates.machine.processor.memory_rate}};
-  const auto played = play(runtime, kAsked);
-  const double flash_bytes = played.ok() ? played->flash_bytes : static_cast<double>(traffic.streamed_bytes);
-  const TokenTimes times = times_of(runtime, traffic, flash_bytes, rates.machine);
-  expected["flash_bytes_per_token"] = flash_bytes;
+  const TokenTimes times = times_of(runtime, traffic, bytes, rates.machine);
+  expected["flash_bytes_per_token"] = number_or_null(bytes.flash);
   expected["resident_bytes_per_token"] =
-      std::max(0.0, static_cast<double>(traffic.computed_bytes) - flash_bytes);
+      bytes.flash ? json(std::max(0.0, static_cast<double>(traffic.computed_bytes) - *bytes.flash))
+                  : json(nullptr);
   expected["bound_by"] = times.bound();
   expected["flash_bytes_per_second"] = nullptr;
   expected["tokens_per_second"] = nullptr;
   if (!rates.disk_unknown)
     expected["flash_bytes_per_second"] = rates.machine.disk.reads.points().back().bytes_per_second;
-  if (rates.disk_unknown && flash_bytes > 0) {
+  if (rates.disk_unknown && bytes.flash != 0.0) {
     expected["unknown"] = *rates.disk_unknown;
   } else if (played.ok()) {
     expected["tokens_per_second"] = 1 / std::max(played->step_ns * 1e-9, times.link);
@@ -192,8 +233,10 @@ Result<json> check_json(RunPlan plan, const RuntimeOptions& options, const Vocab
   check["tiers"] = tiers_json(*runtime);
   check["weights"] = weights_json(*runtime);
   TIERD_ASSIGN(const PlannedTraffic traffic, runtime->planned_traffic());
-  check["links"] = links_json(runtime->plan().tiers, traffic);
-  check["expected"] = expected_json(*runtime, traffic, rates);
+  const auto forecast = play(*runtime, kAsked);
+  const TokenBytes bytes = bytes_of(forecast, traffic, *runtime, rates);
+  check["links"] = links_json(runtime->plan().tiers, bytes);
+  check["expected"] = expected_json(*runtime, forecast, traffic, bytes, rates);
   return check;
 }
 
@@ -216,11 +259,15 @@ std::string check_text(const json& c) {
   line("weights", fmt::format("{:.1f} % in networks; memory has {:.1f} % of all, of the networks {:.1f} %",
                               percent("networks"), percent("in_memory"), percent("networks_in_memory")));
   const json& expected = c["expected"];
-  line("per token", fmt::format("{} resident, {} from flash", size_text(expected["resident_bytes_per_token"]),
-                                size_text(expected["flash_bytes_per_token"])));
+  const auto known = [](const json& bytes) { return bytes.is_null() ? "unknown bytes" : size_text(bytes); };
+  line("per token",
+       expected["flash_bytes_per_token"].is_null()
+           ? std::string("what is resident and what comes from flash is unknown")
+           : fmt::format("{} resident, {} from flash", size_text(expected["resident_bytes_per_token"]),
+                         size_text(expected["flash_bytes_per_token"])));
   if (c["links"].size() > 1) {
     for (const json& link : c["links"]) {
-      line("", fmt::format("{} from {} to {}", size_text(link["bytes_per_token"]),
+      line("", fmt::format("{} from {} to {}", known(link["bytes_per_token"]),
                            link["from"].get<std::string>(), link["to"].get<std::string>()));
     }
   }
