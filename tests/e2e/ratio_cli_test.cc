@@ -5,6 +5,7 @@
 
 #include "core/config/config.h"
 #include "tests/e2e/program.h"
+#include "tests/store/safetensors_builder.h"
 
 namespace tierd {
 namespace {
@@ -60,8 +61,13 @@ TEST_F(RatioCli, IsRefusedInALine) {
   EXPECT_THAT(refused({"--search-ratio", "8.4", "--step", "0"}), HasSubstr("--step"));
   EXPECT_THAT(refused({"--step", "0.1"}), HasSubstr("--step requires --search-ratio"));
   // A predictor that drops nothing needs room for everything.
+  SafetensorsBuilder file;
+  for (int layer = 0; layer < 6; ++layer)
+    file.add_f32("layers." + std::to_string(layer) + ".ffn.gate", {1024, 256}, 0);
+  const std::string gates = folder().write("gates.safetensors", file.bytes());
   const Ended few =
-      run_program(TIERD_BIN_PROFILE, arguments({"--search-ratio", "3", "--set", "predictor.name=gate"}));
+      run_program(TIERD_BIN_PROFILE, arguments({"--search-ratio", "3", "--set", "predictor.name=gate",
+                                                "--set", "predictor.tensors=" + gates}));
   EXPECT_EQ(few.status, 2);
   EXPECT_THAT(few.err, HasSubstr("--search-ratio: 3 bits are too few for all neurons in q4_0"));
 }

@@ -48,6 +48,9 @@ inline Config configuration(const std::string& name, const std::string& model, b
   const auto source = open_source(model);
   EXPECT_TRUE(source.ok()) << source.error().line();
   if (config->predictor.name == "router" && !(*source)->config().is_mixture()) config->predictor = {"dense"};
+  // No model here is pruned.
+  config->compression = "none";
+  config->codec.clear();
   config->bind = false;
   config->threads = 1;
   config->context = demo ? 2 * kDemoTokens : kGoldenTokens;

@@ -280,6 +280,11 @@ TEST_F(SparsityCli, BadInputsAreRefusedInOneLine) {
   const Ended help = run_program(TIERD_BIN_PROFILE, {"--help"});
   EXPECT_EQ(help.status, 0);
   EXPECT_THAT(help.out, HasSubstr("tier-train"));
+  // Nothing is dropped by tables that do not say what their ranking keeps.
+  refused(TIERD_BIN_COMPARE,
+          {"-q", "--config", config_file("m2cache"), "-m", kDemo, kText, "--set",
+           "predictor.tensors=" + random_tables(4)},
+          "fit_memory drops neurons that the memory does not hold");
   // Tables of another model.
   SafetensorsBuilder file;
   file.add_f32("layers.0.ffn.a", {4, 99}, 0);

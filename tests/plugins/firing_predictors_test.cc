@@ -182,19 +182,20 @@ TEST(LowRank, KeepsWhatTheMemoryHolds) {
   sites[kNetwork].lower = {16};
   const std::vector<float> x = draw(random, kWidth);
   const std::vector<Setting> settings = {{"fit_memory", true, "test"}, {"mix", std::string("25/75"), "test"}};
+  const HeatOfSites curves = {{"site 1.kept", {0, 0.8, 1}}};
   for (const auto& [bytes, kept] :
        std::vector<std::pair<uint64_t, size_t>>{{4 * 64 + 1, 1},
                                                 {4 * 64 + 28 * 30, 30},
                                                 {4 * 64 + 28 * kNeurons, kNeurons},
                                                 {1 << 20, kNeurons}}) {
     const TestMachine machine{{{"dram", 0, bytes}}, TIERD_NO_MEMORY};
-    Predictor predictor("predictor", "low-rank", sites, settings, {}, tables, 1, machine);
+    Predictor predictor("predictor", "low-rank", sites, settings, curves, tables, 1, machine);
     EXPECT_EQ(predict(predictor, kNetwork, x).neurons.size(), kept) << bytes;
     predictor.set_bytes(1, 4 * 64 + 28 * 9);
     EXPECT_EQ(predict(predictor, kNetwork, x).neurons.size(), 9u) << bytes;
   }
   // A memory without any room is refused.
-  Predictor predictor("predictor", "low-rank", sites, settings, {}, tables, 1,
+  Predictor predictor("predictor", "low-rank", sites, settings, curves, tables, 1,
                       {{{"dram", 0, 4 * 64}}, TIERD_NO_MEMORY});
   predictor.expects_lines = true;
   const uint64_t sequence = 0;

@@ -96,8 +96,9 @@ TEST_F(TierTrain, WritesPredictorsThatReadBack) {
     shown.push_back(tensor.name + " " + tensor.dtype + " " + testing::PrintToString(tensor.shape));
   }
   EXPECT_THAT(shown, ElementsAre("layers.0.ffn.a F16 { 8, 32 }", "layers.0.ffn.b F16 { 128, 8 }",
-                                 "layers.0.ffn.bias F32 { 128 }", "layers.1.ffn.a F16 { 16, 32 }",
-                                 "layers.1.ffn.b F16 { 128, 16 }", "layers.1.ffn.bias F32 { 128 }"));
+                                 "layers.0.ffn.bias F32 { 128 }", "layers.0.ffn.kept F32 { 21 }",
+                                 "layers.1.ffn.a F16 { 16, 32 }", "layers.1.ffn.b F16 { 128, 16 }",
+                                 "layers.1.ffn.bias F32 { 128 }", "layers.1.ffn.kept F32 { 21 }"));
   const auto object = nlohmann::json::parse(file_text(json_file), nullptr, false);
   ASSERT_TRUE(object.is_object());
   EXPECT_EQ(object["layers"][0]["thresholds"][0]["pairs"], 60 * 128);  // the held-out tenth
@@ -126,6 +127,8 @@ TEST_F(TierTrain, WhatCannotBeTrainedOn) {
     return refused(arguments);
   };
   const std::string sound = activations();
+  EXPECT_THAT(refused({"predictor", TIERD_SOURCE_DIR "/tests/golden/models/llama2", sound, "-o", out()}),
+              HasSubstr("without ReLU"));
   EXPECT_THAT(with(sound, {"--rank", "33"}), HasSubstr("--rank: '33' is a rank of 33, expected 1 to 32"));
   EXPECT_THAT(with(sound, {"--rank", "0=4"}), HasSubstr("--rank: layer 1 is not named"));
   EXPECT_THAT(with(sound, {"--learning-rate", "0"}), HasSubstr("--learning-rate"));

@@ -10,6 +10,7 @@
 #include "core/base/random.h"
 #include "tests/store/temp_folder.h"
 #include "tests/tier-train/activations_builder.h"
+#include "tools/tier-train/kept_mass.h"
 
 namespace tierd {
 namespace {
@@ -104,6 +105,34 @@ TEST(QualityTest, CountsWhatTheDefinitionCounts) {
       EXPECT_NEAR(quality.missed_mass, expected.missed_mass, 1e-6);
     }
   }
+}
+
+TEST(QualityTest, KeptMassIsThatOfTheHighestScores) {
+  const World world = make_world();
+  const TempFolder folder;
+  SafetensorsBuilder file;
+  file.add("layers.0.ffn.x", "F16", {kTokens, kWidth}, f16_bytes(world.x));
+  file.add("layers.0.ffn.contribution", "F16", {kTokens, kNeurons}, f16_bytes(world.contributions));
+  const auto activations = Activations::open(folder.write("a", file.bytes()), one_layer(kWidth, kNeurons));
+  ASSERT_TRUE(activations.ok()) << activations.error().line();
+  constexpr uint32_t kFirst = 10;
+  const auto kept = kept_mass(world.predictor, *activations, 0, kFirst);
+  ASSERT_TRUE(kept.ok()) << kept.error().line();
+  ASSERT_EQ(kept->size(), kKeptLevels);
+  std::vector<double> mass(kKeptLevels, 0);
+  for (uint32_t t = kFirst; t < kTokens; ++t) {
+    std::vector<std::pair<double, float>> ranked;
+    for (uint32_t n = 0; n < kNeurons; ++n)
+      ranked.emplace_back(probability(world, t, n), world.contributions[t * kNeurons + n]);
+    std::ranges::sort(ranked, std::greater<>(), &std::pair<double, float>::first);
+    for (uint32_t level = 0; level < kKeptLevels; ++level) {
+      for (uint32_t i = 0; i < kNeurons * level / (kKeptLevels - 1); ++i) mass[level] += ranked[i].second;
+    }
+  }
+  EXPECT_EQ(kept->front(), 0);
+  EXPECT_EQ(kept->back(), 1);
+  for (uint32_t level = 0; level < kKeptLevels; ++level)
+    EXPECT_NEAR((*kept)[level], mass[level] / mass.back(), 1e-5) << level;
 }
 
 TEST(QualityTest, AShareIsThatOfTheHighestScores) {

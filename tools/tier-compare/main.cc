@@ -123,7 +123,9 @@ Status compare(const Options& options) {
     return Error{Code::invalid_argument, "run.execute",
                  "\"trace\" computes nothing, so that there is nothing to compare; expected \"real\""};
   }
+  // The subject takes its memory first: what the others may have is planned by what is left.
   TIERD_ASSIGN(const Subject subject, make_subject(config, options));
+  TIERD_TRY(subject.run->load());
   const RunPlan& plan = subject.run->plan();
   TIERD_ASSIGN(const auto windows, read_windows(options, plan));
   config.context = plan.memory.model.context;
@@ -131,7 +133,6 @@ Status compare(const Options& options) {
   TIERD_TRY(store->load());
   const Published published = published_reference(config, plan, options.published);
   TIERD_ASSIGN(const std::unique_ptr<Runtime> file, start_published(published, options, *subject.run));
-  TIERD_TRY(subject.run->load());
 
   Contest contest{.subject = {&subject.run->engine(), subject.step_tokens},
                   .store = {&store->engine(), kRowsAtOnce},

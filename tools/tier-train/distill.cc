@@ -16,7 +16,7 @@
 #include "tools/evaluation/text_windows.h"
 #include "tools/tier-train/model_folder.h"
 #include "tools/tier-train/progress_line.h"
-#include "tools/tier-train/refuse_mixture.h"
+#include "tools/tier-train/refused_models.h"
 
 namespace tierd {
 namespace {

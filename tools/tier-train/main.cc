@@ -13,6 +13,7 @@
 #include "tools/command_line/command_line.h"
 #include "tools/tier-train/distill.h"
 #include "tools/tier-train/judge_ahead.h"
+#include "tools/tier-train/kept_mass.h"
 #include "tools/tier-train/train_predictors.h"
 #include "tools/tier-train/write_gates.h"
 #include "tools/tier-train/write_routers.h"
@@ -45,6 +46,7 @@ struct DistillArguments {
 struct Arguments {
   DistillArguments distill;
   AheadPlan ahead;
+  std::string judged;  // the file of predictors with what they keep, if asked for
   PredictorPlan plan;  // `gate` and `router` use model, out and quiet
   std::string dtype = "f16";
   double threshold = 0.5;
@@ -79,6 +81,8 @@ Status train(Arguments& arguments) {
 Status judge(Arguments& arguments) {
   const AheadPlan& plan = arguments.ahead;
   TIERD_ASSIGN(const auto reports, judge_ahead(plan));
+  if (!arguments.judged.empty())
+    TIERD_TRY(write_kept_mass({plan.model, plan.activations, plan.predictors, arguments.judged}));
   if (!arguments.json.empty()) {
     nlohmann::json object{{"fetched", plan.fetched}, {"distances", to_json(reports)}};
     TIERD_TRY(write_json(arguments.json, std::move(object), plan.model, plan.activations, plan.predictors));
@@ -167,6 +171,10 @@ void add_judge(CommandLine& to, Arguments& arguments) {
   to.option("PREDICTORS", plan.predictors, "What tier-train predictor wrote of the model")
       .required()
       .named("PREDICTORS");
+  to.option("-o,--output", arguments.judged,
+            "Write the predictors once more, with what the highest-ranked neurons keep (SITE.kept), by which "
+            "fit_memory of predictor low-rank drops the others")
+      .named("OUT");
   to.option("--ahead", plan.farthest, "Neurons are predicted from 0 up to so many layers before theirs")
       .named("N")
       .between(0, 1000)

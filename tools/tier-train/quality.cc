@@ -14,29 +14,6 @@ double percent(double part, double whole) {
   return whole == 0 ? 0 : 100 * part / whole;
 }
 
-// Calls judge(scores, contributions), each [d_ff], for every token of the layer from `first` on. Errors:
-// those of reading.
-template <class Judge>
-Status for_each_token(const LowRank& predictor, const Activations& activations, uint32_t layer,
-                      uint32_t input_of, uint32_t first, const Judge& judge) {
-  std::vector<float> scores(predictor.d_ff);
-  for (uint32_t at = first; at < activations.tokens();) {
-    std::vector<uint32_t> tokens(std::min(kSliceTokens, activations.tokens() - at));
-    std::iota(tokens.begin(), tokens.end(), at);
-    std::vector<float> x(tokens.size() * predictor.d_model);
-    std::vector<float> contributions(tokens.size() * predictor.d_ff);
-    TIERD_TRY(activations.read_inputs(input_of, tokens, x));
-    TIERD_TRY(activations.read_contributions(layer, tokens, contributions));
-    for (size_t t = 0; t < tokens.size(); ++t) {
-      score(predictor, std::span(x).subspan(t * predictor.d_model, predictor.d_model), scores);
-      judge(std::span<const float>(scores),
-            std::span<const float>(contributions).subspan(t * predictor.d_ff, predictor.d_ff));
-    }
-    at += static_cast<uint32_t>(tokens.size());
-  }
-  return {};
-}
-
 }  // namespace
 
 double Quality::active_percent() const {
@@ -83,6 +60,28 @@ void count(Quality& quality, float least, std::span<const float> scores,
     if (!predicted) quality.missed_mass += contributions[n];
   }
   quality.pairs += scores.size();
+}
+
+Status for_each_token(
+    const LowRank& predictor, const Activations& activations, uint32_t layer, uint32_t input_of,
+    uint32_t first,
+    const std::function<void(std::span<const float> scores, std::span<const float> contributions)>& judge) {
+  std::vector<float> scores(predictor.d_ff);
+  for (uint32_t at = first; at < activations.tokens();) {
+    std::vector<uint32_t> tokens(std::min(kSliceTokens, activations.tokens() - at));
+    std::iota(tokens.begin(), tokens.end(), at);
+    std::vector<float> x(tokens.size() * predictor.d_model);
+    std::vector<float> contributions(tokens.size() * predictor.d_ff);
+    TIERD_TRY(activations.read_inputs(input_of, tokens, x));
+    TIERD_TRY(activations.read_contributions(layer, tokens, contributions));
+    for (size_t t = 0; t < tokens.size(); ++t) {
+      score(predictor, std::span(x).subspan(t * predictor.d_model, predictor.d_model), scores);
+      judge(std::span<const float>(scores),
+            std::span<const float>(contributions).subspan(t * predictor.d_ff, predictor.d_ff));
+    }
+    at += static_cast<uint32_t>(tokens.size());
+  }
+  return {};
 }
 
 Result<std::vector<Quality>> evaluate(const LowRank& predictor, const Activations& activations,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -37,6 +38,13 @@ void score(const LowRank& predictor, std::span<const float> x, std::span<float> 
 // Adds the pairs of one token to `quality`, where predicted is what scores above `least`: both spans [d_ff].
 void count(Quality& quality, float least, std::span<const float> scores,
            std::span<const float> contributions);
+
+// Calls judge(scores, contributions), each [d_ff], for every token of the layer from `first` on; scores are
+// of what the network of `input_of` computes from. Errors: those of reading.
+Status for_each_token(
+    const LowRank& predictor, const Activations& activations, uint32_t layer, uint32_t input_of,
+    uint32_t first,
+    const std::function<void(std::span<const float> scores, std::span<const float> contributions)>& judge);
 
 // One for each threshold, over the tokens from `first` up to the last. Errors: those of reading.
 Result<std::vector<Quality>> evaluate(const LowRank& predictor, const Activations& activations,

@@ -12,8 +12,9 @@
 #include "core/store/safetensors.h"
 #include "core/store/safetensors_writer.h"
 #include "core/store/source.h"
+#include "tools/tier-train/kept_mass.h"
 #include "tools/tier-train/rank_plan.h"
-#include "tools/tier-train/refuse_mixture.h"
+#include "tools/tier-train/refused_models.h"
 #include "tools/tier-train/training_progress.h"
 
 namespace tierd {
@@ -28,6 +29,7 @@ std::vector<SafetensorsEntry> entries_of(const ModelConfig& config, const std::v
     entries.push_back({site + ".a", dtype_of_encoding(encoding).value(), {ranks[n], config.d_model}});
     entries.push_back({site + ".b", dtype_of_encoding(encoding).value(), {config.d_ff, ranks[n]}});
     entries.push_back({site + ".bias", "F32", {config.d_ff}});
+    entries.push_back({site + kKept, "F32", {kKeptLevels}});
   }
   return entries;
 }
@@ -63,6 +65,7 @@ Status write_rounded(SafetensorsWriter& writer, Encoding encoding, std::vector<f
 Result<std::vector<LayerReport>> train_predictors(const PredictorPlan& plan) {
   TIERD_ASSIGN(const auto source, open_source(plan.model));
   TIERD_TRY(refuse_mixture(*source));
+  TIERD_TRY(refuse_without_relu(*source));
   const ModelConfig& config = source->config();
   TIERD_ASSIGN(const std::vector<uint32_t> ranks, parse_ranks(plan.rank, config));
   TIERD_ASSIGN(const Activations activations, Activations::open(plan.activations, config));
@@ -106,6 +109,8 @@ Result<std::vector<LayerReport>> train_predictors(const PredictorPlan& plan) {
     TIERD_TRY(write_rounded(writer, plan.encoding, predictor.a));
     TIERD_TRY(write_rounded(writer, plan.encoding, predictor.b));
     TIERD_TRY(write_rounded(writer, Encoding::f32, predictor.bias));
+    TIERD_ASSIGN(const std::vector<float> kept, kept_mass(predictor, activations, layer, trained));
+    TIERD_TRY(writer.append(std::as_bytes(std::span(kept))));
     TIERD_ASSIGN(auto qualities, evaluate(predictor, activations, layer, trained, plan.thresholds));
     reports.push_back({.layer = layer, .rank = ranks[layer], .qualities = std::move(qualities)});
   }

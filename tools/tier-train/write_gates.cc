@@ -9,7 +9,7 @@
 #include "core/base/progress.h"
 #include "core/store/safetensors.h"
 #include "core/store/safetensors_writer.h"
-#include "tools/tier-train/refuse_mixture.h"
+#include "tools/tier-train/refused_models.h"
 
 namespace tierd {
 namespace {

@@ -25,16 +25,55 @@ class Kept {
 
   bool by_threshold() const { return share_ == 0 && !fits_memory_; }
 
+  // Reads SITE.kept of every ranked site, the part of its result that so large a share of the neurons keeps,
+  // those of the highest scores. Throws Failure where neurons are to be dropped for want of memory and a
+  // site's tables do not say what that loses.
+  template <class Ranked>
+  void read_curves(Ranked ranked) {
+    if (!fits_memory_) return;
+    for (uint32_t s = 0; s < host_.n_sites(); ++s) {
+      if (!ranked(s)) continue;
+      const std::string name = std::string(host_.site(s).name) + ".kept";
+      if (!host_.has_tensor(name.c_str()))
+        throw Failure(
+            TIERD_E_UNSUPPORTED,
+            "fit_memory drops neurons that the memory does not hold, and the tables do not say what that "
+            "loses (" +
+                name +
+                "): tier-profile -m MODEL TEXT -o activations.safetensors and tier-train judge "
+                "MODEL activations.safetensors TABLES -o OUT add it; --set predictor.fit_memory=false "
+                "decides by "
+                "predictor.threshold instead");
+      const tierd_tensor_view curve = host_.tensor(name.c_str());
+      if (curve.n_dims != 1 || curve.dims[0] < 2)
+        throw Failure(TIERD_E_INVALID, name + " should be two or more values");
+      curves_.emplace_back(curve.data, curve.data + curve.dims[0]);
+    }
+  }
+
   // Throws Failure where they shall fit a memory that has no room for any. Returns how many of a site's `n`
   // neurons are kept. ranked(site): whether the neurons of that site are ranked; all of them keep the same
   // share, at least one neuron.
   template <class Ranked>
   uint32_t neurons(uint32_t n, Ranked ranked) const {
     const double share = fits_memory_ ? share_of_memory(ranked) : share_;
+    if (fits_memory_ && share != told_) tell(share);
     return std::clamp(static_cast<uint32_t>(std::lround(share * n)), uint32_t{1}, n);
   }
 
  private:
+  // Sets the metric `kept_mass`, the mean over the sites.
+  void tell(double share) const {
+    told_ = share;
+    double sum = 0;
+    for (const std::vector<float>& curve : curves_) {
+      const double at = share * static_cast<double>(curve.size() - 1);
+      const auto below = std::min(static_cast<size_t>(at), curve.size() - 2);
+      sum += curve[below] + (at - static_cast<double>(below)) * (curve[below + 1] - curve[below]);
+    }
+    if (!curves_.empty()) host_.metric("kept_mass", sum / static_cast<double>(curves_.size()));
+  }
+
   // Bytes that a neuron of the site takes on the mean.
   double neuron_bytes(const tierd_site_view& site, uint32_t memory) const {
     double bytes = 0;
@@ -70,7 +109,9 @@ class Kept {
   Host host_;
   double share_ = 0;
   bool fits_memory_ = false;
-  std::vector<double> mix_;  // [editions of a site] shares of the neurons that are kept
+  std::vector<double> mix_;                 // [editions of a site] shares of the neurons that are kept
+  std::vector<std::vector<float>> curves_;  // of each ranked site: what shares of its neurons keep
+  mutable double told_ = -1;                // the share that the metric is about
 };
 
 }  // namespace tierd

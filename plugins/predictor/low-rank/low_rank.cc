@@ -9,6 +9,7 @@
 //   SITE.a     [rank x n_in]
 //   SITE.b     [neurons x rank]
 //   SITE.bias  [neurons], if there is one
+//   SITE.kept  [levels], for fit_memory: the part of the result that the highest-ranked neurons keep
 //
 // as `tier-train predictor` writes them. A site without them is active as a whole.
 //
@@ -89,6 +90,7 @@ class LowRank {
       any = true;
     }
     if (!any && host.n_sites() != 0) throw tierd::Failure(TIERD_E_UNSUPPORTED, without_tables());
+    keep_.read_curves([&](uint32_t s) { return tables_[s].has_value(); });
   }
 
   int reads_x(uint32_t site) const { return tables_[site] && !takes_all_ ? 1 : 0; }
