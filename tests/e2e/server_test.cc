@@ -29,7 +29,7 @@ TEST_F(Server, SaysWhatItIs) {
   EXPECT_EQ(models["data"][0]["meta"]["n_ctx"], 256);
   EXPECT_EQ(json::parse(get("/props").body)["total_slots"], 3);
   EXPECT_THAT(json::parse(get("/slots").body), SizeIs(3));
-  EXPECT_EQ(post("/v1/embeddings", {{"input", "x"}}).status, 501u);
+  EXPECT_EQ(post("/v1/embeddings", {{"input", "x"}}).status, 400u);
   EXPECT_EQ(get("/nowhere").status, 404u);
   EXPECT_EQ(get("/v1/completions").status, 405u);
   const Ended ended = end();
@@ -130,7 +130,7 @@ TEST_F(Server, ATiersCapacityMovesWhileTokensFlow) {
 TEST_F(Server, WhatCannotMoveSaysSo) {
   start({"--set", "cache.name=none"});
   const HttpAnswer answer = post("/v1/tiers/dram/capacity", {{"capacity", "50%"}});
-  EXPECT_EQ(answer.status, 501u);
+  EXPECT_EQ(answer.status, 400u);
   EXPECT_THAT(error_of(answer), HasSubstr("cache 'none'"));
 }
 

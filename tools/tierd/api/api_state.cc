@@ -17,8 +17,9 @@ using nlohmann::json;
 
 // "3.5GB", "60%", or bytes as a number.
 Result<std::string> capacity_in(const HttpRequest& request) {
-  TIERD_ASSIGN(const json body, parse_json(request.body, kRequest));
+  TIERD_ASSIGN(const json body, parse_json(request.body, kRequestBody));
   TIERD_ASSIGN(const JsonFields fields, JsonFields::of(body, kRequest));
+  TIERD_TRY(check_fields(body, BodyForm::capacity));
   if (fields.has("capacity") && body["capacity"].is_number_unsigned())
     return std::to_string(body["capacity"].get<uint64_t>());
   return fields.text("capacity");
@@ -147,7 +148,11 @@ void Api::set_capacity(const std::string& name, const std::string& capacity,
             ? set_capacity_(name, capacity)
             : Result<CapacityChange>(Error{Code::cancelled, "server", "is going down"});
     server_->post([name, change, reply] {
-      if (!change.ok()) return send(*reply, api_error(change.error()));
+      if (!change.ok()) {
+        ApiError error = api_error(change.error());
+        if (error.status == 400) error.param = "capacity";
+        return send(*reply, error);
+      }
       send(*reply, json{{"tier", name},
                         {"old_capacity_bytes", change->from_bytes},
                         {"capacity_bytes", change->to_bytes},
