@@ -41,6 +41,13 @@ class Runtime {
   // was then.
   Status swap(std::string_view kind, const StrategyConfig& strategy, const std::string& tier = {});
 
+  // Returns the error of a strategy that is quarantined and has no fallback: no step succeeds before another
+  // is in its place. Ok: there is none. Between two steps.
+  Status quarantine() const;
+  // Makes every quarantined strategy anew, as the configuration has it; between two steps. Errors: those of
+  // `swap`.
+  Status make_anew();
+
   // A tier's budget changes between two steps: `capacity` as tiers.NAME.capacity has it, `tier` among
   // TierTable::memories. What its arenas hold moves; everything else keeps what it was given at the start.
   // Errors: invalid_argument; no_space, naming the least that would do now, unless `fit`; unsupported, naming
@@ -143,6 +150,8 @@ class Runtime {
                  const std::string& tier = {});
   // Gives the tier's memories these arenas, `parts` [memories]. The budgets of other tiers follow.
   Status resize(size_t tier, std::vector<uint64_t> parts);
+  template <class Visit>
+  Status for_each_strategy(const Visit& visit) const;
   Status recover();  // puts fallbacks in the place of quarantined strategies
   AgentCounts counts_of_agents(size_t tier) const;
   // With what was changed since.

@@ -302,7 +302,9 @@ TEST_F(Server, AStoreThatIsReplacedIsNoticedNotMixed) {
   const HttpAnswer broken = post("/v1/completions", body);
   EXPECT_EQ(broken.status, 500u);
   EXPECT_THAT(error_of(broken), HasSubstr("checksum"));
-  EXPECT_EQ(get("/health").status, 200u);
+  const HttpAnswer health = get("/health");
+  EXPECT_EQ(health.status, 503u);
+  EXPECT_THAT(error_of(health), HasSubstr("checksum"));
 }
 
 TEST_F(Server, AStoreServesTwo) {

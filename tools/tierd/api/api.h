@@ -136,7 +136,7 @@ class Api final : public HttpHandler {
   void hand_over(const std::shared_ptr<Submission>& submission,
                  const std::vector<std::shared_ptr<Generation>>& generations);
 
-  void ended(const Submission& submission, size_t index, const EndEvent& end) const;
+  void ended(const Submission& submission, size_t index, const EndEvent& end);
   ServiceState state();
   Result<nlohmann::json> body_of(const HttpRequest& request) const;
   void set_capacity(const std::string& name, const std::string& capacity,
@@ -167,7 +167,8 @@ class Api final : public HttpHandler {
   std::atomic<double> loaded_{0};
   SetCapacity set_capacity_;  // the engine's thread's
   std::mutex mutex_;
-  std::string stuck_;  // see set_stuck
+  std::string stuck_;   // see set_stuck
+  std::string damage_;  // of the store, as the text said that needed it; empty: none is known
   ServiceState state_;
   std::mt19937_64 random_;
 };

@@ -30,7 +30,8 @@ Result<std::string> capacity_in(const HttpRequest& request) {
 void Api::health(HttpRequest&, const std::shared_ptr<HttpReply>& reply) {
   const std::string why = [this] {
     const std::lock_guard lock(mutex_);
-    return stuck_;
+    if (!stuck_.empty()) return stuck_;
+    return state_.quarantined.empty() ? damage_ : state_.quarantined;
   }();
   if (!why.empty()) return send(*reply, api_error(503, why));
   if (batcher_.load() != nullptr) return send(*reply, json{{"status", "ok"}});

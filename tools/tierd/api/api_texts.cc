@@ -74,8 +74,12 @@ struct Api::Submission {
   bool cancelled = false;        // [server's thread]
 };
 
-// A text that is over, whoever hears it.
-void Api::ended(const Submission& submission, size_t index, const EndEvent& end) const {
+// A text that is over, whether or not its client is still there.
+void Api::ended(const Submission& submission, size_t index, const EndEvent& end) {
+  if (end.error && end.error->code == Code::corrupt) {
+    const std::lock_guard lock(mutex_);
+    damage_ = end.error->line() + "; mend the store and start anew";
+  }
   if (options_.quiet) return;
   const GenerationTimes& times = end.times;
   const double prompt_ms = static_cast<double>(times.prompt_ns) / 1e6;

@@ -101,7 +101,11 @@ void CompletionAnswer::take(size_t index, const TokenEvent& token) {
 }
 
 void CompletionAnswer::take(size_t index, const EndEvent& end) {
-  if (end.why == EndEvent::Why::failed) return fail(api_error(*end.error));
+  if (end.why == EndEvent::Why::failed) {
+    // Memory that is short for a strategy is the server's, and may be raised.
+    const bool short_memory = end.error->code == Code::no_space;
+    return fail(short_memory ? api_error(503, end.error->line()) : api_error(*end.error));
+  }
   if (end.why == EndEvent::Why::cancelled) return fail(api_error(503, "the server is going down"));
   Choice& choice = choices_[index];
   choice.ended = true;
