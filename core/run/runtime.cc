@@ -123,6 +123,34 @@ Status Runtime::resize(size_t tier, std::vector<uint64_t> parts) {
   return {};
 }
 
+std::vector<uint64_t> Runtime::parts_with(size_t tier, uint64_t arena) const {
+  const std::vector<size_t> memories = now_->memories_of(tier);
+  const std::vector<uint64_t> divided = now_->strategies->divide(
+      arena, static_cast<MemoryId>(memories.front() + 1), static_cast<uint32_t>(memories.size()));
+  std::vector<uint64_t> parts = now_->parts;
+  for (size_t i = 0; i < memories.size(); ++i) parts[memories[i]] = divided[i];
+  return parts;
+}
+
+Status Runtime::strategies_fit(size_t tier, uint64_t bytes, const std::string& key) const {
+  const uint64_t beside = least_capacity(tier), whole = now_->plan.memory.tiers[tier].whole;
+  const auto asked = [&](uint64_t capacity) {
+    return now_->strategies->fits(parts_with(tier, std::min(whole, capacity - beside)), now_->parts);
+  };
+  const Status fits = asked(bytes);
+  if (fits.code() != Code::no_space) return fits;
+  uint64_t too_little = bytes, enough = beside + whole;
+  if (!asked(enough).ok()) return fits;
+  while (enough - too_little > 1) {
+    const uint64_t middle = too_little + (enough - too_little) / 2;
+    (asked(middle).ok() ? enough : too_little) = middle;
+  }
+  return Error{Code::no_space, key,
+               fmt::format("{} is too little: {}; {} ({} bytes) is the least",
+                           format_bytes(static_cast<double>(bytes)), fits.error().line(),
+                           format_bytes(static_cast<double>(enough)), enough)};
+}
+
 Status Runtime::set_capacity(std::string_view capacity, bool fit, size_t tier) {
   Budget& budget = now_->tiers[tier].budget;
   TierMemory& memory = now_->plan.memory.tiers[tier];
@@ -143,6 +171,7 @@ Status Runtime::set_capacity(std::string_view capacity, bool fit, size_t tier) {
     change.to = beside;
     change.raised_to_least = true;
   }
+  TIERD_TRY(strategies_fit(tier, change.to, key));
   if (change.to > change.from && !options_.force && now_->plan.config.execute != "trace") {
     const MemoryLimit most = most_capacity(tier);
     if (change.to > most.left_bytes)
@@ -156,12 +185,7 @@ Status Runtime::set_capacity(std::string_view capacity, bool fit, size_t tier) {
                              format_bytes(static_cast<double>(arena)))};
   }
   TIERD_TRY(engine_->drain());
-  const std::vector<size_t> memories = now_->memories_of(tier);
-  const std::vector<uint64_t> divided = now_->strategies->divide(
-      arena, static_cast<MemoryId>(memories.front() + 1), static_cast<uint32_t>(memories.size()));
-  std::vector<uint64_t> resized = now_->parts;
-  for (size_t i = 0; i < memories.size(); ++i) resized[memories[i]] = divided[i];
-  TIERD_TRY(resize(tier, std::move(resized)));
+  TIERD_TRY(resize(tier, parts_with(tier, arena)));
   // By now the memory of a smaller arena was given back; that of a larger one is used by `load`.
   change.resident = now_->resident_bytes(tier);
   budget.release(kResident, resident);

@@ -134,6 +134,37 @@ TEST_F(Server, WhatCannotMoveSaysSo) {
   EXPECT_THAT(error_of(answer), HasSubstr("cache 'none'"));
 }
 
+// What a strategy needs beside what is resident is known to it alone.
+TEST_F(Server, ACapacityThatAStrategyCannotBearIsRefused) {
+  start_program({"--config", config_file("m2cache"),
+                 "-m",       kDemo,
+                 "--port",   "0",
+                 "-t",       "1",
+                 "-c",       "64",
+                 "--temp",   "0",
+                 "--set",    "predictor.tensors=" + kDemo + "/predictor-r64.safetensors",
+                 "--set",    "tiers.gpu.capacity=70%",
+                 "--set",    "tiers.gpu.backend=host",
+                 "--set",    "tiers.dram.capacity=50%",
+                 "--fit"});
+  const json body = {{"prompt", "First"}, {"max_tokens", 4}};
+  const json before = complete(body);
+  const auto move = [&](const std::string& capacity) {
+    return post("/v1/tiers/gpu/capacity", {{"capacity", capacity}});
+  };
+  const uint64_t had = json::parse(get("/v1/tiers").body)["tiers"][0]["capacity_bytes"];
+  HttpAnswer refused;
+  uint64_t asked = had;
+  for (; asked != 0 && refused.status != 400; asked /= 2) refused = move(std::to_string(asked / 2));
+  ASSERT_EQ(refused.status, 400u);
+  EXPECT_THAT(error_of(refused), HasSubstr("is the least"));
+  EXPECT_EQ(move("all").status, 200u);
+  complete(body);
+  EXPECT_EQ(move(std::to_string(had)).status, 200u);
+  EXPECT_EQ(complete(body)["choices"][0]["text"], before["choices"][0]["text"]);
+  EXPECT_EQ(get("/health").status, 200u);
+}
+
 TEST_F(Server, SigtermFinishesWhatWasBegun) {
   start({"--ignore-eos"});
   const json whole = complete({{"prompt", "First"}, {"max_tokens", 200}});
