@@ -41,10 +41,10 @@ unsigned status_of(const Error& error) {
 }
 
 // The field that an error in a request begins with.
-std::string param_of(const Error& error) {
-  if (error.origin != kRequest) return {};
+std::optional<std::string> param_of(const Error& error) {
   const size_t end = error.detail.find(": ");
-  return end == std::string::npos ? "" : error.detail.substr(0, end);
+  if (error.origin != kRequest || end == std::string::npos) return std::nullopt;
+  return error.detail.substr(0, end);
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ std::string ApiError::body() const {
   nlohmann::json error = {{"code", status},
                           {"message", message},
                           {"type", type},
-                          {"param", param.empty() ? nlohmann::json() : nlohmann::json(param)}};
+                          {"param", param ? nlohmann::json(*param) : nlohmann::json()}};
   if (overflow) {
     error["n_prompt_tokens"] = overflow->prompt_tokens;
     error["n_ctx"] = overflow->context;
@@ -62,7 +62,7 @@ std::string ApiError::body() const {
   return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-ApiError api_error(unsigned status, std::string message, std::string param) {
+ApiError api_error(unsigned status, std::string message, std::optional<std::string> param) {
   return {status, type_of(status), std::move(message), std::move(param)};
 }
 

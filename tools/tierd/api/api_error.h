@@ -17,9 +17,9 @@ inline constexpr const char* kRequestBody = "request body";
 
 struct ApiError {
   unsigned status = 500;
-  std::string type;        // "invalid_request_error"
-  std::string message;     // one line
-  std::string param = {};  // the field that is at fault; empty: null
+  std::string type;                       // "invalid_request_error"
+  std::string message;                    // one line
+  std::optional<std::string> param = {};  // the field that is at fault
   // Of a prompt that does not fit its context.
   struct Overflow {
     uint64_t prompt_tokens = 0;
@@ -32,7 +32,7 @@ struct ApiError {
 };
 
 // By its status.
-ApiError api_error(unsigned status, std::string message, std::string param = {});
+ApiError api_error(unsigned status, std::string message, std::optional<std::string> param = {});
 // 400 for what the client can mend or do without, 429 for a full queue, 500 for the rest. Never 501, which
 // clients try again for seconds.
 ApiError api_error(const Error& error);
