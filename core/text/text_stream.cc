@@ -54,12 +54,16 @@ std::string well_formed(std::string_view text) {
   return out;
 }
 
+TextStream::TextStream(std::vector<std::string> stops) : stops_(std::move(stops)) {
+  std::erase(stops_, std::string());
+}
+
 std::string TextStream::add(std::string_view bytes) {
   if (!stop_.empty()) return {};
   kept_ += bytes;
   size_t end = std::string::npos;
-  for (const std::string& stop : *stops_) {
-    const size_t at = stop.empty() ? std::string::npos : kept_.find(stop);
+  for (const std::string& stop : stops_) {
+    const size_t at = kept_.find(stop);
     if (at >= end) continue;
     end = at;
     stop_ = stop;
@@ -70,9 +74,7 @@ std::string TextStream::add(std::string_view bytes) {
     return out;
   }
   size_t keep = unfinished(kept_);
-  for (const std::string& stop : *stops_) {
-    if (!stop.empty()) keep = std::max(keep, begun(kept_, stop));
-  }
+  for (const std::string& stop : stops_) keep = std::max(keep, begun(kept_, stop));
   std::string out = well_formed(std::string_view(kept_).substr(0, kept_.size() - keep));
   kept_.erase(0, kept_.size() - keep);
   return out;

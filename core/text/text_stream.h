@@ -2,10 +2,8 @@
 // string.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace tierd {
@@ -13,10 +11,7 @@ namespace tierd {
 class TextStream {
  public:
   // The text ends before the first of `stops` that occurs in it; empty ones are passed over.
-  explicit TextStream(std::vector<std::string> stops = {})
-      : TextStream(std::make_shared<const std::vector<std::string>>(std::move(stops))) {}
-  // The same with stops that several streams share.
-  explicit TextStream(std::shared_ptr<const std::vector<std::string>> stops) : stops_(std::move(stops)) {}
+  explicit TextStream(std::vector<std::string> stops = {});
 
   // The next bytes: what can be shown now. Bytes that are no character become U+FFFD; those that may become
   // one, or a stop string, are kept back. Nothing after a stop.
@@ -28,7 +23,7 @@ class TextStream {
   const std::string& stop() const { return stop_; }
 
  private:
-  std::shared_ptr<const std::vector<std::string>> stops_;
+  std::vector<std::string> stops_;
   std::string kept_;
   std::string stop_;
 };

@@ -237,6 +237,25 @@ TEST_F(CompletionRequestTest, TheAssistantMayHaveSaidNothing) {
   EXPECT_THAT(read_chat(body, *form).error().line(), HasSubstr("messages[1].mood: is no field of a message"));
 }
 
+// As the templates of these families write it.
+TEST_F(CompletionRequestTest, ToolsHaveTurnsWhereTheFamilyHasThem) {
+  const json body = {{"messages",
+                      {{{"role", "user"}, {"content", "x"}},
+                       {{"role", "tool"}, {"tool_call_id", "1"}, {"content", "A"}},
+                       {{"role", "tool"}, {"tool_call_id", "2"}, {"content", "B"}}}}};
+  const auto text = [&](const char* family) {
+    const auto written = read_chat(body, *ChatTemplate::named(family, tokenizer_->vocab()));
+    return written.ok() ? *written : written.error().line();
+  };
+  EXPECT_EQ(text("chatml"),
+            "<|im_start|>user\nx<|im_end|>\n<|im_start|>tool\nA<|im_end|>\n<|im_start|>tool\nB<|im_end|>\n"
+            "<|im_start|>assistant\n");
+  EXPECT_EQ(text("qwen3"),
+            "<|im_start|>user\nx<|im_end|>\n<|im_start|>user\n<tool_response>\nA\n</tool_response>\n"
+            "<tool_response>\nB\n</tool_response><|im_end|>\n<|im_start|>assistant\n");
+  EXPECT_THAT(text("vicuna"), HasSubstr("messages[1]: a vicuna model has no turns of tools"));
+}
+
 TEST_F(CompletionRequestTest, TheAssistantsLastMessageIsContinued) {
   json body = {
       {"messages", {{{"role", "user"}, {"content", "x"}}, {{"role", "assistant"}, {"content", "Sure, "}}}}};
@@ -244,7 +263,7 @@ TEST_F(CompletionRequestTest, TheAssistantsLastMessageIsContinued) {
     return *read_chat(body, *ChatTemplate::named(family, tokenizer_->vocab()));
   };
   EXPECT_EQ(text("chatml"), "<|im_start|>user\nx<|im_end|>\n<|im_start|>assistant\nSure, ");
-  EXPECT_EQ(text("vicuna"), "USER: x\nASSISTANT: Sure, ");
+  EXPECT_EQ(text("vicuna"), "USER: x\nASSISTANT:Sure, ");
   body["continue_final_message"] = true;
   body["add_generation_prompt"] = false;
   EXPECT_EQ(text("chatml"), "<|im_start|>user\nx<|im_end|>\n<|im_start|>assistant\nSure, ");

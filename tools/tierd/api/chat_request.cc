@@ -101,7 +101,14 @@ Result<std::string> read_chat(const json& body, const ChatTemplate& form) {
   }
   TIERD_ASSIGN(const bool continued, is_continued(body, messages));
   if (!continued) return form.apply(messages);
-  const std::string words = std::exchange(messages.back().content, kContinued);
+  const std::string words = std::move(messages.back().content);
+  messages.pop_back();
+  if (!messages.empty()) {
+    TIERD_ASSIGN(const std::string text, form.apply(messages));
+    return text + words;
+  }
+  // Nothing precedes the words but how the assistant begins.
+  messages.push_back({"assistant", std::string(kContinued)});
   TIERD_ASSIGN(std::string text, form.apply(messages));
   text.erase(text.rfind(kContinued));
   return text + words;

@@ -343,13 +343,15 @@ Result<CompletionRequest> read_completion(const json& body, const Tokenizer& tok
 uint64_t request_bytes(const CompletionRequest& request) {
   const GenerationOptions& options = request.generation;
   uint64_t bytes = options.sampling.logit_bias.size() * sizeof(options.sampling.logit_bias[0]);
-  for (const std::string& stop : options.stops) bytes += stop.size() + sizeof stop;
+  uint64_t stops = 0;
+  for (const std::string& stop : options.stops) stops += stop.size() + sizeof stop;
+  bytes += stops;
   const PenaltyOptions& penalties = options.sampling.penalties;
   for (const std::vector<uint32_t>& prompt : request.prompts) {
     bytes += prompt.size() * sizeof(uint32_t);
     const uint64_t last =
         penalties.repeat_last_n < 0 ? prompt.size() : static_cast<uint64_t>(penalties.repeat_last_n);
-    uint64_t each = kBytesOfText;
+    uint64_t each = kBytesOfText + stops;
     if (penalties.active()) each += kBytesOfPenalty * std::min<uint64_t>(prompt.size(), last);
     if (request.echo) each += kBytesOfEcho * prompt.size();
     bytes += request.n * each;

@@ -52,7 +52,7 @@ Result<CompletionRequest> read_completion(const nlohmann::json& body, const Toke
                                           const ChatTemplate* chat = nullptr);
 
 // Returns the bytes that the request takes beside the budget until it is answered: of prompts and options,
-// which its texts share, of each text, and of prompts that are echoed.
+// which its texts share, of each text with its stop strings and penalties, and of prompts that are echoed.
 uint64_t request_bytes(const CompletionRequest& request);
 
 }  // namespace tierd

@@ -23,23 +23,24 @@ Generation::Generation(const Tokenizer& tokenizer, SharedTokens prompt,
                        std::function<void(GenerationEvent)> told)
     : tokenizer_(tokenizer),
       prompt_(std::move(prompt)),
-      options_(std::move(options)),
+      shared_options_(std::move(options)),
+      options_(*shared_options_),
       sampler_(std::move(sampler)),
       told_(std::move(told)),
-      stream_(std::shared_ptr<const std::vector<std::string>>(options_, &options_->stops)) {}
+      stream_(options_.stops) {}
 
 Text Generation::text_of(std::shared_ptr<Generation> generation, std::string label) {
   Text text;
   text.label = std::move(label);
   text.prompt = generation->prompt_;
-  text.prompt_logits = generation->options_->prompt_logprobs;
+  text.prompt_logits = generation->options_.prompt_logprobs;
   text.continuation = std::move(generation);
   return text;
 }
 
 std::optional<Logprobs> Generation::logprobs(std::span<const float> logits, uint32_t token) const {
-  if (!options_->logprobs) return std::nullopt;
-  return logprobs_of(logits, token, *options_->logprobs);
+  if (!options_.logprobs) return std::nullopt;
+  return logprobs_of(logits, token, *options_.logprobs);
 }
 
 GenerationTimes Generation::times() const {
@@ -69,48 +70,30 @@ void Generation::prompt_logits(size_t i, std::span<const float> logits) {
   if (i + 1 < prompt_->size()) tell((*prompt_)[i + 1], logprobs(logits, (*prompt_)[i + 1]));
 }
 
-// Returns the stop string that the text of a token has which is not shown: "<|im_end|>". NULL: there is none.
-const std::string* Generation::stop_in_hidden(uint32_t token) const {
-  if (options_->special || options_->stops.empty()) return nullptr;
-  const Vocab& vocab = tokenizer_.vocab();
-  if (token >= vocab.types.size() || vocab.types[token] != TokenType::control) return nullptr;
-  const std::string text = tokenizer_.piece(token, true);
-  const auto found = std::ranges::find_if(options_->stops, [&](const std::string& stop) {
-    return !stop.empty() && text.find(stop) != std::string::npos;
-  });
-  return found == options_->stops.end() ? nullptr : &*found;
-}
-
 Result<std::optional<uint32_t>> Generation::next(std::span<const float> logits) {
   if (first_ns_ == 0) first_ns_ = now_ns();
   const std::optional<uint32_t> none;
   end_.why = EndEvent::Why::most_tokens;
-  if (options_->most_tokens == 0) return none;
+  if (options_.most_tokens == 0) return none;
   TIERD_ASSIGN(const uint32_t token, sampler_.sample(logits));
   const std::vector<uint32_t>& ends = tokenizer_.vocab().end_tokens;
-  if (!options_->ignore_eos && std::find(ends.begin(), ends.end(), token) != ends.end()) {
+  if (!options_.ignore_eos && std::find(ends.begin(), ends.end(), token) != ends.end()) {
     end_.why = EndEvent::Why::end_token;
     // It is no text, and whoever scores texts counts it all the same.
-    if (options_->logprobs)
+    if (options_.logprobs)
       told_(TokenEvent{token, tokenizer_.piece(token, true), {}, logprobs(logits, token), times()});
     return none;
   }
   ++generated_;
-  TokenEvent event{token, tokenizer_.piece(token, options_->special), {}, logprobs(logits, token), times()};
-  const std::string* const hidden = stop_in_hidden(token);
-  if (hidden == nullptr) event.text = stream_.add(event.bytes);
+  TokenEvent event{token, tokenizer_.piece(token, options_.special), {}, logprobs(logits, token), times()};
+  event.text = stream_.add(event.bytes);
   told_(std::move(event));
-  if (hidden != nullptr) {
-    end_.why = EndEvent::Why::stop_string;
-    end_.stop = *hidden;
-    return none;
-  }
   if (!stream_.stop().empty()) {
     end_.why = EndEvent::Why::stop_string;
     end_.stop = stream_.stop();
     return none;
   }
-  if (generated_ == options_->most_tokens) return none;
+  if (generated_ == options_.most_tokens) return none;
   return std::optional(token);
 }
 

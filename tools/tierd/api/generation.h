@@ -91,12 +91,12 @@ class Generation final : public Continuation {
              std::shared_ptr<const GenerationOptions> options, Sampler sampler,
              std::function<void(GenerationEvent)> told);
   GenerationTimes times() const;
-  const std::string* stop_in_hidden(uint32_t token) const;
   std::optional<Logprobs> logprobs(std::span<const float> logits, uint32_t token) const;
 
   const Tokenizer& tokenizer_;
   SharedTokens prompt_;
-  std::shared_ptr<const GenerationOptions> options_;
+  std::shared_ptr<const GenerationOptions> shared_options_;
+  const GenerationOptions& options_;
   Sampler sampler_;
   std::function<void(GenerationEvent)> told_;
   TextStream stream_;
