@@ -215,6 +215,15 @@ TEST_F(RequestMemory, PiecesAreWrittenOneByOne) {
   EXPECT_THAT(reply->text, testing::EndsWith(R"({"id":124,"piece":"y"}]})"));
 }
 
+TEST_F(RequestMemory, KeysAreBounded) {
+  std::string body = "{\"prompt\":\"a\"";
+  for (int i = 0; i < 400'000; ++i) body += ",\"" + std::to_string(i) + "\":1";
+  std::shared_ptr<HeardReply> reply;
+  EXPECT_LT(peak_growth([&] { reply = post("/v1/completions", body + "}"); }), 24u << 20);
+  EXPECT_EQ(reply->status, 400u);
+  EXPECT_EQ(reply->body["error"]["message"], "request body: JSON of more than 135427 keys");
+}
+
 TEST_F(RequestMemory, WhatCannotFitIsNotTokenized) {
   for (const char* path : {"/v1/completions", "/tokenize"}) {
     const std::string text(4'400'000, 'y');

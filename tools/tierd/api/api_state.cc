@@ -57,6 +57,10 @@ void Api::models(HttpRequest&, const std::shared_ptr<HttpReply>& reply) {
 
 void Api::props(HttpRequest&, const std::shared_ptr<HttpReply>& reply) {
   const SamplerOptions& sampling = options_.defaults.generation.sampling;
+  const Vocab& vocab = tokenizer_.vocab();
+  const auto piece_of = [&](uint32_t token) {
+    return token == kNoToken ? "" : well_formed(vocab.pieces[token]);
+  };
   const json params = {{"temperature", sampling.temperature},
                        {"top_k", sampling.top_k},
                        {"top_p", sampling.top_p},
@@ -74,6 +78,10 @@ void Api::props(HttpRequest&, const std::shared_ptr<HttpReply>& reply) {
                     {"total_slots", options_.model.sequences},
                     {"model_alias", options_.model.name},
                     {"model_path", options_.model.path},
+                    {"modalities", {{"vision", false}, {"audio", false}}},
+                    {"chat_template", vocab.chat_template},
+                    {"bos_token", piece_of(vocab.bos)},
+                    {"eos_token", piece_of(vocab.eos)},
                     {"build_info", "tierd"}});
 }
 

@@ -46,6 +46,21 @@ constexpr uint64_t kMostTokenized = uint64_t{256} << 10;
 // overhead that README.md names.
 constexpr uint64_t kMostRequestBytes = uint64_t{32} << 20;
 
+constexpr uint64_t kFewValues = 4096;
+
+// Returns how many keys the objects of a JSON text have; each takes more than a hundred bytes once it is
+// parsed.
+uint64_t keys_in(std::string_view text) {
+  uint64_t keys = 0;
+  bool in_string = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"') in_string = !in_string;
+    if (text[i] == '\\' && in_string) ++i;
+    keys += text[i] == ':' && !in_string;
+  }
+  return keys;
+}
+
 // {"tokens": [...]}, token by token: as one JSON value, pieces take a thousand bytes for each token.
 std::string tokens_text(const Tokenizer& tokenizer, const std::vector<uint32_t>& tokens, bool with_pieces) {
   std::string text = "{\"tokens\":[";
@@ -100,10 +115,14 @@ void Api::ended(const Submission& submission, size_t index, const EndEvent& end)
       fields);
 }
 
-// Some contexts of tokens: what holds more takes memory for nothing.
+// A body holds some contexts of tokens, and as many keys as a bias of all tokens or a chat of one context
+// has: what holds more takes memory for nothing.
 Result<json> Api::body_of(const HttpRequest& request) const {
+  const uint64_t most_keys = kFewValues + tokenizer_.vocab().pieces.size() + options_.model.context;
+  if (keys_in(request.body) > most_keys)
+    return Error{Code::corrupt, kRequestBody, fmt::format("JSON of more than {} keys", most_keys)};
   TIERD_ASSIGN(json body,
-               parse_json(request.body, kRequestBody, 4096 + uint64_t{4} * options_.model.context));
+               parse_json(request.body, kRequestBody, kFewValues + uint64_t{4} * options_.model.context));
   if (!body.is_object()) return Error{Code::corrupt, kRequestBody, "expected a JSON object"};
   return body;
 }
