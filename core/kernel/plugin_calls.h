@@ -73,7 +73,7 @@ class PluginCalls {
   // A watcher whose thread only waited for a processor is as late as this.
   static constexpr uint64_t kLateNs = 3 * kTickNs;
 
-  // Of the last tick; 0 where nobody ticks.
+  // Returns how late the next tick is already; 0 where there is no watcher.
   uint64_t lateness(uint64_t now) const {
     const uint64_t ticked = ticked_ns_.load(std::memory_order_acquire);
     return ticked == 0 || now < ticked + kLateNs ? 0 : now - ticked - kTickNs;

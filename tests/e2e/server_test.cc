@@ -134,7 +134,7 @@ TEST_F(Server, WhatCannotMoveSaysSo) {
   EXPECT_THAT(error_of(answer), HasSubstr("cache 'none'"));
 }
 
-// What a strategy needs beside what is resident is known to it alone.
+// A strategy alone knows the bytes that it needs beside the weights that stay.
 TEST_F(Server, ACapacityThatAStrategyCannotBearIsRefused) {
   start_program({"--config", config_file("m2cache"),
                  "-m",       kDemo,

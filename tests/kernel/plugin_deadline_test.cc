@@ -70,7 +70,7 @@ TEST(PluginDeadline, APauseOfTheProcessIsNoFault) {
   PluginCalls calls;
   StrategyBase strategy = strategy_of("cache", 20 * kMs, &calls);
   calls.tick();
-  EXPECT_TRUE(call(strategy, [] { sleep(600 * kMs); }).ok()) << "nobody ticked";
+  EXPECT_TRUE(call(strategy, [] { sleep(600 * kMs); }).ok()) << "there was no tick";
   EXPECT_TRUE(call(strategy, [&] {
                 sleep(300 * kMs);
                 const auto running = calls.running();

@@ -130,7 +130,7 @@ class RequestMemory : public testing::Test {
     api_ = std::make_unique<Api>(std::move(options), *tokenizer_, desk_);
     api_->set_server(server_, reading_);
   }
-  // What is accepted stays in memory with this.
+  // Keeps a request that is accepted in memory.
   std::shared_ptr<HeardReply> post(const std::string& path, const std::string& body) {
     HttpRequest request;
     request.method = "POST";
@@ -187,7 +187,7 @@ TEST_F(RequestMemory, APromptIsShared) {
   EXPECT_EQ(accepted_.size(), 1u);
 }
 
-// What each text counts for its penalties is not shared: it is within a bound, too.
+// Each text counts tokens for its penalties, which cannot be shared: their sum is bounded.
 TEST_F(RequestMemory, TextsThatTakeMuchAreFewer) {
   json body = {
       {"prompt", std::string(kContext - 1, 'y')}, {"n", 64}, {"repeat_last_n", -1}, {"repeat_penalty", 1.5}};

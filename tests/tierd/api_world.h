@@ -1,5 +1,5 @@
-// An Api without a socket and without an engine: what is posted to its server happens when the test waits for
-// it, and replies keep what they were told.
+// An Api without a socket and without an engine: work that is posted to its server is done when the test
+// waits for it, and replies keep their texts.
 #pragma once
 
 #include <algorithm>

@@ -20,7 +20,7 @@ constexpr const char* kHelp =
     "ends in \\\n"
     "goes on in the next one. Ctrl-C stops an answer; between answers it ends the chat.\n";
 
-// Of what is said at once, with the lines that it goes on in.
+// Bytes of a line, with the lines that it goes on in.
 constexpr size_t kLongestLine = size_t{1} << 20;
 
 std::atomic<Waiter*> the_answering{nullptr};

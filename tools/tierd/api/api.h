@@ -158,7 +158,7 @@ class Api final : public HttpHandler {
   Metrics metrics_;
   const Tokenizer& tokenizer_;
   const TokenBound bound_;
-  // Of all requests that are not answered yet. The last of them may outlive this.
+  // The bytes of all requests that are not answered yet. The last of them may outlive this.
   const std::shared_ptr<std::atomic<uint64_t>> request_bytes_ = std::make_shared<std::atomic<uint64_t>>(0);
   WorkDesk& desk_;
   HttpServer* server_ = nullptr;

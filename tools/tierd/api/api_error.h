@@ -20,7 +20,7 @@ struct ApiError {
   std::string type;                       // "invalid_request_error"
   std::string message;                    // one line
   std::optional<std::string> param = {};  // the field that is at fault
-  // Of a prompt that does not fit its context.
+  // The numbers of a prompt that does not fit its context.
   struct Overflow {
     uint64_t prompt_tokens = 0;
     uint64_t context = 0;

@@ -42,8 +42,8 @@ std::function<void(std::string)> sent_to(const std::shared_ptr<HttpReply>& reply
 }
 
 constexpr uint64_t kMostTokenized = uint64_t{256} << 10;
-// What all requests may take beside the budget, from when they are read until they are answered: half of the
-// overhead that README.md names.
+// Bytes that all requests may take beside the budget, from when they are read until they are answered: half
+// of the overhead that README.md names.
 constexpr uint64_t kMostRequestBytes = uint64_t{32} << 20;
 
 constexpr uint64_t kFewValues = 4096;

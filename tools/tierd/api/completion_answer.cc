@@ -16,7 +16,7 @@ using nlohmann::json;
 
 constexpr const char* kEventStream = "text/event-stream";
 constexpr const char* kPing = ": ping\n\n";
-// Of an answer that is kept until it is whole, in memory beside the budget.
+// Bytes of an answer that is kept until it is whole, beside the budget.
 constexpr uint64_t kMostKept = uint64_t{24} << 20;
 constexpr uint64_t kBytesOfLogprob = 128;
 
