@@ -1,6 +1,8 @@
 // Plugins that end a program, or never come back, as its user sees it.
 #include <gmock/gmock.h>
 
+#include <fstream>
+
 #include "tests/e2e/server.h"
 
 namespace tierd {
@@ -88,6 +90,28 @@ TEST_F(BadPlugins, AQuarantineIsToldByHealthAndEndedBySighup) {
   }
   EXPECT_EQ(health.status, 200u) << health.body;
   EXPECT_EQ(post("/v1/completions", nlohmann::json::parse(text)).status, 200u);
+}
+
+// The file names another strategy by then.
+TEST_F(BadPlugins, SighupPutsTheFilesStrategyInTheOldOnesPlace) {
+  const std::string toml = folder().path() + "/tierd.toml";
+  const auto name_cache = [&](const std::string& name) {
+    std::ofstream(toml, std::ios::trunc) << "[cache]\nname = \"" << name << "\"\n";
+  };
+  name_cache("fails");
+  start({"--config", toml, "--plugin-path", TIERD_BAD_PLUGIN_DIR, "--set", "tiers.dram.capacity=50%"});
+  const nlohmann::json text = {{"prompt", {5}}, {"max_tokens", 2}};
+  EXPECT_EQ(post("/v1/completions", text).status, 500u);
+  name_cache("lru");
+  program_->kill(SIGHUP);
+  HttpAnswer answer;
+  for (int i = 0; i < 1000 && answer.status != 200; ++i) {
+    answer = post("/v1/completions", text);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_EQ(answer.status, 200u) << answer.body;
+  EXPECT_EQ(get("/health").status, 200u);
+  EXPECT_THAT(end().err, HasSubstr("cache 'lru' is in force"));
 }
 
 }  // namespace
