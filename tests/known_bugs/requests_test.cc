@@ -102,6 +102,19 @@ TEST(KnownBugs, FieldsIgnoredInSilence_mlx_vlm_1044) {
     EXPECT_EQ(status_of(field), 400u) << field;
 }
 
+// An assistant that only called tools has said null, and clients send that back.
+TEST(KnownBugs, NullContentOfAnAssistant_lmstudio_261) {
+  const auto form = ChatTemplate::named("chatml", small_vocab(300));
+  const json body = {{"messages",
+                      {{{"role", "user"}, {"content", "x"}},
+                       {{"role", "assistant"}, {"content", nullptr}, {"refusal", nullptr}},
+                       {{"role", "tool"}, {"content", "x"}},
+                       {{"role", "user"}, {"content", "x"}}}},
+                     {"max_tokens", 1}};
+  const auto text = read_chat(body, *form);
+  EXPECT_TRUE(text.ok()) << text.error().line();
+}
+
 // Bytes that resident memory grew by at most while `work` was done; 0 under sanitizers, which keep much.
 uint64_t peak_growth(const std::function<void()>& work) {
   const auto status = [](const std::string& key) {
@@ -153,6 +166,19 @@ class RequestMemory : public testing::Test {
   std::unique_ptr<Api> api_;
   ReadingThread reading_{4};
 };
+
+// Clients of llama-server ask by its own routes, which were not there.
+TEST_F(RequestMemory, RoutesOfLlamaServerAreThere) {
+  for (const char* path : {"/completion", "/completions", "/v1/completions", "/chat/completions",
+                           "/v1/chat/completions", "/tokenize", "/detokenize", "/apply-template"}) {
+    HttpRequest head;
+    head.method = "POST";
+    head.path = path;
+    HeardReply reply;
+    (void)api_->admit(head, reply);
+    EXPECT_NE(reply.status, 404u) << path;
+  }
+}
 
 // Two texts of a bias, and a copy of their tokens for each of 64 texts: 240 kB of body, a killed server.
 TEST_F(RequestMemory, ABiasIsBoundedAndShared) {
