@@ -26,16 +26,16 @@ Batcher::~Batcher() {
 }
 
 Result<Batcher::Id> Batcher::add(Text text) {
-  TIERD_CHECK(!text.prompt.empty() && text.continuation != nullptr);
-  for (const uint32_t token : text.prompt) {
+  TIERD_CHECK(text.prompt != nullptr && !text.prompt->empty() && text.continuation != nullptr);
+  for (const uint32_t token : *text.prompt) {
     if (token < engine_.vocab_size()) continue;
     return Error{Code::invalid_argument, "token",
                  fmt::format("{} is not below the vocabulary's size {}", token, engine_.vocab_size())};
   }
-  if (text.prompt.size() > engine_.context()) {
+  if (text.prompt->size() > engine_.context()) {
     return Error{Code::no_space, "context",
                  fmt::format("{} tokens do not fit a context of {}; give a larger one (-c)",
-                             text.prompt.size(), engine_.context())};
+                             text.prompt->size(), engine_.context())};
   }
   if (continued_ + waiting_.size() >= options_.sequences + options_.most_waiting) {
     return Error{
@@ -76,7 +76,7 @@ void Batcher::admit() {
     waiting_.pop_front();
     Sequence& sequence = sequences_[place_for(text)];
     // One token at least is computed, for its logits.
-    size_t kept = std::min(common_prefix(sequence.tokens, text.prompt), text.prompt.size() - 1);
+    size_t kept = std::min(common_prefix(sequence.tokens, *text.prompt), text.prompt->size() - 1);
     if (text.prompt_logits) kept = 0;
     sequence.tokens.resize(kept);
     counters_.cached_tokens += kept;
@@ -88,7 +88,7 @@ void Batcher::admit() {
 
 void Batcher::tell_progress(const Sequence& sequence) {
   const Active& active = *sequence.active;
-  active.text.continuation->prompt_progress({static_cast<uint32_t>(active.text.prompt.size()), active.cached,
+  active.text.continuation->prompt_progress({static_cast<uint32_t>(active.text.prompt->size()), active.cached,
                                              static_cast<uint32_t>(sequence.tokens.size())});
 }
 
@@ -101,8 +101,8 @@ uint32_t Batcher::place_for(const Text& text) const {
   for (const Sequence& sequence : sequences_) {
     if (sequence.active) continue;
     if (oldest == nullptr || sequence.last_used < oldest->last_used) oldest = &sequence;
-    const size_t common = common_prefix(sequence.tokens, text.prompt);
-    const bool worth_it = 2 * common >= std::min(sequence.tokens.size(), text.prompt.size());
+    const size_t common = common_prefix(sequence.tokens, *text.prompt);
+    const bool worth_it = 2 * common >= std::min(sequence.tokens.size(), text.prompt->size());
     if (common > most && worth_it) best = &sequence, most = common;
   }
   return static_cast<uint32_t>((best != nullptr ? best : oldest) - sequences_.data());
@@ -136,7 +136,7 @@ void Batcher::guess(std::span<const uint32_t> sequences) {
 void Batcher::add(Step& step, uint32_t number) const {
   const Sequence& sequence = sequences_[number];
   const Active& active = *sequence.active;
-  const std::vector<uint32_t>& prompt = active.text.prompt;
+  const std::vector<uint32_t>& prompt = *active.text.prompt;
   const size_t done = sequence.tokens.size();
   Part part{number, 0, static_cast<uint32_t>(step.wanted.size()), 0};
   const size_t end = sequence.in_prompt() ? prompt.size() : done + 1 + active.guesses.size();
@@ -285,7 +285,7 @@ std::vector<Batcher::SequenceState> Batcher::sequences() const {
     state.tokens = sequence.tokens.size();
     if (sequence.active) {
       state.text = sequence.active->id;
-      state.prompt_tokens = sequence.active->text.prompt.size();
+      state.prompt_tokens = sequence.active->text.prompt->size();
       state.in_prompt = sequence.in_prompt();
     }
     states.push_back(state);

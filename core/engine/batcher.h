@@ -51,9 +51,12 @@ class Continuation {
   virtual void ended(TextEnd end, const Status& why) = 0;
 };
 
+// Tokens that several texts share.
+using SharedTokens = std::shared_ptr<const std::vector<uint32_t>>;
+
 struct Text {
-  std::vector<uint32_t> prompt;  // at least one token
-  bool prompt_logits = false;    // no part of such a prompt is taken from the cache
+  SharedTokens prompt;         // at least one token
+  bool prompt_logits = false;  // no part of such a prompt is taken from the cache
   std::shared_ptr<Continuation> continuation;
   std::string label = {};  // whose it is, for traces
 };
@@ -129,7 +132,7 @@ class Batcher {
     bool begun = false;  // predictors were told
     std::optional<Active> active;
 
-    bool in_prompt() const { return tokens.size() < active->text.prompt.size(); }
+    bool in_prompt() const { return tokens.size() < active->text.prompt->size(); }
   };
   // A part of a step.
   struct Part {

@@ -18,6 +18,8 @@ namespace {
 // A wake-up cannot be lost (see `submit`); this only bounds how long a device without a descriptor waits for
 // `drive`.
 constexpr uint64_t kLongestParkNs = 5'000'000;
+// Between two looks of a kernel that waits. It waits for 5 ms at most, and may compute in between.
+constexpr uint64_t kLongestUnseenNs = 1'000'000'000;
 }  // namespace
 
 AgentThread::AgentThread(Agent& agent, const Options& options)
@@ -54,7 +56,7 @@ void AgentThread::leave_behind() {
 
 Submit AgentThread::submit(const Message& message, const Payload& payload) {
   if (open_ == credits()) return Submit::busy;
-  if (open_ == 0 && deadline_ns_ != 0) since_ns_ = now_ns();
+  if (open_ == 0 && deadline_ns_ != 0) since_ns_ = looked_ns_ = now_ns();
   accepted_.push_back({message.id, message.lane});
   ++open_;
   if (!lost_because_.empty()) return Submit::ok;
@@ -94,7 +96,7 @@ size_t AgentThread::poll(std::span<Done> done) {
     ++n;
   }
   open_ -= static_cast<uint32_t>(n);
-  if (n != 0 && deadline_ns_ != 0) since_ns_ = now_ns();
+  if (n != 0 && deadline_ns_ != 0) since_ns_ = looked_ns_ = now_ns();
   if (n == 0 && open_ != 0 && looks_lost()) return poll_lost(done);
   return n;
 }
@@ -104,12 +106,23 @@ bool AgentThread::looks_lost() {
   if (ended_.load(std::memory_order_acquire)) {
     if (!completions_.empty()) return false;
     lost_because_ = failure_;
-  } else if (deadline_ns_ != 0 && now_ns() - since_ns_ > deadline_ns_) {
+  } else if (is_overdue()) {
     overdue_ = true;
     lost_because_ =
         fmt::format("it has answered nothing for {:.3g} s", static_cast<double>(deadline_ns_) * 1e-9);
   }
   return !lost_because_.empty();
+}
+
+// The kernel looks often while it waits. A process that stood still in between (SIGSTOP, a virtual machine
+// that is paused) looks late, and the agent has not had that time either.
+bool AgentThread::is_overdue() {
+  if (deadline_ns_ == 0) return false;
+  const uint64_t now = now_ns();
+  const uint64_t unseen = now - looked_ns_;
+  looked_ns_ = now;
+  if (unseen > kLongestUnseenNs) since_ns_ += unseen - kLongestUnseenNs;
+  return now - since_ns_ > deadline_ns_;
 }
 
 // What it may still complete is of no use to anybody: its ids are over.

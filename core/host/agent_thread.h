@@ -69,6 +69,7 @@ class AgentThread : public Agent {
   bool work();
   void signal();
   bool looks_lost();
+  bool is_overdue();
   size_t poll_lost(std::span<Done> done);
 
   Agent& agent_;
@@ -78,6 +79,7 @@ class AgentThread : public Agent {
   uint64_t deadline_ns_ = 0;
   bool submitted_ = false;  // something that the thread was not woken for yet
   uint64_t since_ns_ = 0;   // when it last had nothing to do, or completed something
+  uint64_t looked_ns_ = 0;  // when it was last looked at since then
   bool overdue_ = false;
   std::string lost_because_;  // empty: it is not
 

@@ -255,6 +255,15 @@ void StrategySet::tell_bytes(std::span<const uint64_t> parts) {
   for (PluginWorld& world : worlds_) world.set_memory_bytes(parts);
 }
 
+Status StrategySet::fits(std::span<const uint64_t> parts, std::span<const uint64_t> present) {
+  Strategy<tierd_predictor_1>& predictor = strategies_.predictor;
+  if (predictor.quarantined()) return {};
+  tell_bytes(parts);
+  const Status answer = predictor.call_if(&tierd_predictor_1::fits, "fits");
+  tell_bytes(present);
+  return answer;
+}
+
 void StrategySet::tell_gap(MemoryId memory, uint64_t bytes) {
   for (PluginWorld& world : worlds_) world.set_gap_bytes(memory, bytes);
 }

@@ -75,6 +75,9 @@ class StrategySet {
   // Tells all instances how many bytes each memory's arena has, `parts` [memories]. A cache that goes by what
   // other memories have is asked for another split afterwards.
   void tell_bytes(std::span<const uint64_t> parts);
+  // Asks whether the predictor could work with such bytes for each memory; nothing changes. Errors: no_space
+  // with its reason, plugin_fault.
+  Status fits(std::span<const uint64_t> parts, std::span<const uint64_t> present);
   // Tells all instances what a read of the store into a memory costs beside its bytes.
   void tell_gap(MemoryId memory, uint64_t bytes);
   // How each memory's cache splits its arena's bytes, which it is told, among the editions: slots,

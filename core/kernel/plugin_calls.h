@@ -1,7 +1,9 @@
-// Which plugin the kernel's thread is in, for whoever watches over it from another one: a plugin that never
-// returns cannot be told by the deadline, which is looked at when it does.
+// The plugin that the kernel's thread is in, for a watcher on another thread: a plugin that never returns
+// cannot be told by the deadline, which is looked at when it does. The watcher also sees when the whole
+// process stood still, which is no plugin's fault: it ticks, and its ticks come late then.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <optional>
@@ -21,6 +23,8 @@ class PluginCalls {
       if (calls_ == nullptr) return;
       calls_->plugin_.store(plugin, std::memory_order_relaxed);
       calls_->function_.store(function, std::memory_order_relaxed);
+      paused_before_ns_ = calls_->paused_ns_.load(std::memory_order_relaxed);
+      calls_->paused_before_ns_.store(paused_before_ns_, std::memory_order_relaxed);
       calls_->since_ns_.store(now_ns(), std::memory_order_release);
     }
     ~Scope() {
@@ -29,28 +33,58 @@ class PluginCalls {
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
 
+    // How long the process has stood still since the call began, as far as a watcher can tell.
+    uint64_t paused_ns() const { return calls_ == nullptr ? 0 : calls_->paused(paused_before_ns_, now_ns()); }
+
    private:
     PluginCalls* const calls_;
+    uint64_t paused_before_ns_ = 0;
   };
 
   struct Running {
     std::string plugin;
     std::string function;
-    uint64_t ns = 0;  // since it was called
+    uint64_t ns = 0;  // since it was called, without pauses of the process
   };
   // [any thread] The call that has not returned.
   std::optional<Running> running() const {
     const uint64_t since = since_ns_.load(std::memory_order_acquire);
     const std::string* const plugin = plugin_.load(std::memory_order_relaxed);
     const char* const function = function_.load(std::memory_order_relaxed);
+    const uint64_t paused_before = paused_before_ns_.load(std::memory_order_relaxed);
     if (since == 0 || plugin == nullptr) return std::nullopt;
     const uint64_t now = now_ns();
     // Another call may have begun while this one was looked at.
     if (since_ns_.load(std::memory_order_acquire) != since) return std::nullopt;
-    return Running{*plugin, function, now > since ? now - since : 0};
+    const uint64_t took = now > since ? now - since : 0;
+    return Running{*plugin, function, took - std::min(took, paused(paused_before, now))};
+  }
+
+  // [watcher's thread] Every kTickNs, before it looks: what is much later than that was a pause.
+  static constexpr uint64_t kTickNs = 50'000'000;
+  void tick() {
+    const uint64_t now = now_ns();
+    const uint64_t late = lateness(now);
+    paused_ns_.store(paused_ns_.load(std::memory_order_relaxed) + late, std::memory_order_relaxed);
+    ticked_ns_.store(now, std::memory_order_release);
   }
 
  private:
+  // A watcher whose thread only waited for a processor is as late as this.
+  static constexpr uint64_t kLateNs = 3 * kTickNs;
+
+  // Returns how late the next tick is already; 0 where there is no watcher.
+  uint64_t lateness(uint64_t now) const {
+    const uint64_t ticked = ticked_ns_.load(std::memory_order_acquire);
+    return ticked == 0 || now < ticked + kLateNs ? 0 : now - ticked - kTickNs;
+  }
+  uint64_t paused(uint64_t before, uint64_t now) const {
+    return lateness(now) + paused_ns_.load(std::memory_order_relaxed) - before;
+  }
+
+  std::atomic<uint64_t> paused_ns_{0};  // of all pauses so far
+  std::atomic<uint64_t> ticked_ns_{0};
+  std::atomic<uint64_t> paused_before_ns_{0};  // those before the call
   std::atomic<const std::string*> plugin_{nullptr};
   std::atomic<const char*> function_{nullptr};
   std::atomic<uint64_t> since_ns_{0};  // 0: none

@@ -1,6 +1,7 @@
 // The strategies that the scheduler asks. Every call goes through `Strategy::call`, so that a plugin which
 // throws, answers an error, talks nonsense or takes too long fails the request and nothing else: it is
-// quarantined, and not asked again.
+// quarantined, and not asked again. A predictor or quantizer that says that memory is short fails the request
+// alone, since it keeps nothing of its answers and a larger capacity mends it.
 #pragma once
 
 #include <fmt/format.h>
@@ -14,6 +15,7 @@
 #include "core/base/result.h"
 #include "core/base/time.h"
 #include "core/kernel/plugin_calls.h"
+#include "core/kernel/plugin_deadline.h"
 #include "core/kernel/wish_list.h"
 #include "tierd/plugin.h"
 
@@ -50,10 +52,9 @@ class StrategyBase {
   template <class Function>
   Status watch(const char* what, Function&& function) {
     if (quarantined()) return error();
-    const bool timed = deadline_ns != kNoPluginDeadline;
-    const uint64_t begin = timed ? now_ns() : 0;
     int code = TIERD_OK;
     const PluginCalls::Scope scope(running, lasting_name, what);
+    const PluginDeadline deadline(deadline_ns != kNoPluginDeadline);
     try {
       code = function();
     } catch (const std::exception& thrown) {
@@ -61,21 +62,26 @@ class StrategyBase {
     } catch (...) {
       return fault(what, "threw an exception");
     }
-    const uint64_t took = timed ? now_ns() - begin : 0;
+    const uint64_t took = deadline.took_ns();
     ++calls;
     ns += took;
-    if (code < 0) {
-      const bool said = last_words != nullptr && !last_words->empty();
-      return fault(what, fmt::format("answered {}{}{}", code, said ? ": " : "", said ? *last_words : ""));
-    }
-    if (took > deadline_ns) {
-      return fault(what, fmt::format("took {} ms, at most {} ms were allowed", took / 1'000'000,
-                                     deadline_ns / 1'000'000));
-    }
-    return {};
+    if (code < 0) return refusal(what, code);
+    if (took <= deadline_ns) return {};
+    const auto overrun = deadline.overrun(took, deadline_ns, scope);
+    return overrun ? fault(what, *overrun) : Status();
   }
 
  private:
+  // An answer below zero.
+  Error refusal(const char* what, int code) {
+    const bool said = last_words != nullptr && !last_words->empty();
+    if (code == TIERD_E_NO_SPACE && (kind == "predictor" || kind == "quantizer")) {
+      return {Code::no_space, fmt::format("{} '{}'", kind, name),
+              fmt::format("{}: {}", what, said ? *last_words : "memory is short")};
+    }
+    return fault(what, fmt::format("answered {}{}{}", code, said ? ": " : "", said ? *last_words : ""));
+  }
+
   std::string reason_;  // empty: it is well
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -34,6 +35,11 @@ bool by_falling_logit(float a, uint32_t a_token, float b, uint32_t b_token) {
 }  // namespace
 
 Result<Sampler> Sampler::create(const SamplerOptions& options) {
+  return create(std::make_shared<const SamplerOptions>(options), options.seed);
+}
+
+Result<Sampler> Sampler::create(std::shared_ptr<const SamplerOptions> shared, uint64_t seed) {
+  const SamplerOptions& options = *shared;
   const auto within = [](float value, float least, float most) { return value >= least && value <= most; };
   if (!std::isfinite(options.temperature) || options.temperature < 0)
     return bad_option("temperature", options.temperature, "0 or more");
@@ -61,12 +67,12 @@ Result<Sampler> Sampler::create(const SamplerOptions& options) {
     if (std::isnan(bias) || bias == -kNever)
       return bad_option("logit_bias", bias, fmt::format("a finite number for token {}", token).c_str());
   }
-  return Sampler(options);
+  return Sampler(std::move(shared), seed);
 }
 
-Sampler::Sampler(const SamplerOptions& options)
-    : options_(options), random_(options.seed), penalties_(options.penalties) {
-  const auto begin = options_.samplers.begin(), end = options_.samplers.end();
+Sampler::Sampler(std::shared_ptr<const SamplerOptions> options, uint64_t seed)
+    : options_(std::move(options)), random_(seed), penalties_(options_->penalties) {
+  const auto begin = options_->samplers.begin(), end = options_->samplers.end();
   const auto keeps_the_order_of_logits = [](SamplerStep step) {
     return step == SamplerStep::penalties || step == SamplerStep::temperature;
   };
@@ -79,7 +85,7 @@ Sampler::Sampler(const SamplerOptions& options)
 }
 
 bool Sampler::has(SamplerStep step) const {
-  return std::ranges::count(options_.samplers, step) != 0;
+  return std::ranges::count(options_->samplers, step) != 0;
 }
 
 Result<uint32_t> Sampler::sample(std::span<const float> logits) {
@@ -89,9 +95,9 @@ Result<uint32_t> Sampler::sample(std::span<const float> logits) {
   const auto highest = std::max_element(logits.begin(), logits.end());
   if (*highest == kNever) return Error{Code::invalid_argument, "logit_bias", "forbids every token"};
   auto token = static_cast<uint32_t>(highest - logits.begin());
-  if (options_.temperature > 0) {
+  if (options_->temperature > 0) {
     rank(logits);
-    for (const SamplerStep step : options_.samplers) run(step, logits);
+    for (const SamplerStep step : options_->samplers) run(step, logits);
     token = draw();
   }
   penalties_.accept(token);
@@ -101,9 +107,9 @@ Result<uint32_t> Sampler::sample(std::span<const float> logits) {
 // With the request's own wishes.
 std::span<const float> Sampler::adjusted(std::span<const float> logits) {
   const bool penalized = penalties_.active() && has(SamplerStep::penalties);
-  if (options_.logit_bias.empty() && !penalized) return logits;
+  if (options_->logit_bias.empty() && !penalized) return logits;
   adjusted_.assign(logits.begin(), logits.end());
-  for (const auto& [token, bias] : options_.logit_bias) {
+  for (const auto& [token, bias] : options_->logit_bias) {
     if (token >= adjusted_.size() || adjusted_[token] == kNever) continue;
     const float sum = std::clamp(adjusted_[token] + bias, -kLargestLogit, kLargestLogit);
     adjusted_[token] = bias == kNever ? kNever : sum;
@@ -129,7 +135,7 @@ void Sampler::run(SamplerStep step, std::span<const float> logits) {
     case SamplerStep::xtc:
       return exclude_top_choices();
     case SamplerStep::temperature:
-      return weigh(options_.temperature);
+      return weigh(options_->temperature);
   }
 }
 
@@ -140,7 +146,7 @@ void Sampler::rank(std::span<const float> logits) {
     if (logits[token] != kNever) candidates_.push_back({token, logits[token], 0});
   }
   const size_t all = candidates_.size();
-  const size_t k = options_.top_k == 0 || all_are_ranked_ ? all : std::min<size_t>(options_.top_k, all);
+  const size_t k = options_->top_k == 0 || all_are_ranked_ ? all : std::min<size_t>(options_->top_k, all);
   std::partial_sort(candidates_.begin(), candidates_.begin() + static_cast<std::ptrdiff_t>(k),
                     candidates_.end(), [](const Candidate& a, const Candidate& b) {
                       return by_falling_logit(a.logit, a.token, b.logit, b.token);
@@ -156,13 +162,13 @@ void Sampler::weigh(double temperature) {
 }
 
 void Sampler::keep_top_k() {
-  if (options_.top_k == 0 || options_.top_k >= candidates_.size()) return;
-  candidates_.erase(candidates_.begin() + options_.top_k, candidates_.end());
+  if (options_->top_k == 0 || options_->top_k >= candidates_.size()) return;
+  candidates_.erase(candidates_.begin() + options_->top_k, candidates_.end());
 }
 
 // The mean and the deviation are those of all logits that samplers before this one have left.
 void Sampler::keep_within_sigma(std::span<const float> logits) {
-  if (options_.top_n_sigma <= 0) return;
+  if (options_->top_n_sigma <= 0) return;
   double sum = 0, squares = 0, count = 0;
   const auto each = [&](const auto& take) {
     if (sigma_is_of_all_) {
@@ -176,13 +182,13 @@ void Sampler::keep_within_sigma(std::span<const float> logits) {
   each([&](float logit) { sum += logit, ++count; });
   const double mean = sum / count;
   each([&](float logit) { squares += (logit - mean) * (logit - mean); });
-  const double least = candidates_[0].logit - options_.top_n_sigma * std::sqrt(squares / count);
+  const double least = candidates_[0].logit - options_->top_n_sigma * std::sqrt(squares / count);
   std::erase_if(candidates_, [&](const Candidate& c) { return c.logit < least; });
 }
 
 // Those whose information is nearest to the expected one (Meister et al. 2022).
 void Sampler::keep_typical() {
-  if (options_.typical_p >= 1) return;
+  if (options_->typical_p >= 1) return;
   const double total = whole();
   double entropy = 0;
   for (const Candidate& c : candidates_) {
@@ -194,7 +200,7 @@ void Sampler::keep_typical() {
                    [&](const Candidate& a, const Candidate& b) { return distance(a) < distance(b); });
   double sum = 0;
   size_t kept = 0;
-  while (kept < candidates_.size() && sum < options_.typical_p * total) sum += candidates_[kept++].weight;
+  while (kept < candidates_.size() && sum < options_->typical_p * total) sum += candidates_[kept++].weight;
   candidates_.resize(kept);
   std::sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
     return by_falling_logit(a.logit, a.token, b.logit, b.token);
@@ -202,26 +208,26 @@ void Sampler::keep_typical() {
 }
 
 void Sampler::keep_top_p() {
-  if (options_.top_p >= 1) return;
+  if (options_->top_p >= 1) return;
   const double total = whole();
   double sum = 0;
   size_t kept = 0;
-  while (kept < candidates_.size() && (kept == 0 || sum < options_.top_p * total))
+  while (kept < candidates_.size() && (kept == 0 || sum < options_->top_p * total))
     sum += candidates_[kept++].weight;
   candidates_.resize(kept);
 }
 
 void Sampler::keep_min_p() {
-  const double least = options_.min_p * candidates_[0].weight;
+  const double least = options_->min_p * candidates_[0].weight;
   std::erase_if(candidates_, [&](const Candidate& c) { return c.weight < least; });
 }
 
 // "Exclude top choices": of those above the threshold only the least probable stays.
 void Sampler::exclude_top_choices() {
   // Nothing is drawn where nothing can be left out, so that other options' texts stay what they are.
-  if (options_.xtc_probability <= 0 || options_.xtc_threshold > 0.5f || candidates_.size() < 2) return;
-  if (random_.uniform() >= options_.xtc_probability) return;
-  const double least = options_.xtc_threshold * whole();
+  if (options_->xtc_probability <= 0 || options_->xtc_threshold > 0.5f || candidates_.size() < 2) return;
+  if (random_.uniform() >= options_->xtc_probability) return;
+  const double least = options_->xtc_threshold * whole();
   const auto above = std::find_if(candidates_.begin(), candidates_.end(),
                                   [&](const Candidate& c) { return c.weight < least; });
   if (above - candidates_.begin() >= 2) candidates_.erase(candidates_.begin(), above - 1);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -35,6 +36,8 @@ class Sampler {
  public:
   // Error: invalid_argument naming the option.
   static Result<Sampler> create(const SamplerOptions& options);
+  // The same with options that several samplers share, and a seed in place of theirs.
+  static Result<Sampler> create(std::shared_ptr<const SamplerOptions> options, uint64_t seed);
 
   // A token of the text that was not sampled here: the prompt's.
   void accept(uint32_t token) { penalties_.accept(token); }
@@ -51,7 +54,7 @@ class Sampler {
     double weight;  // exp of the logit relative to the highest; not normalized
   };
 
-  explicit Sampler(const SamplerOptions& options);
+  Sampler(std::shared_ptr<const SamplerOptions> options, uint64_t seed);
 
   bool has(SamplerStep step) const;
   std::span<const float> adjusted(std::span<const float> logits);
@@ -67,7 +70,7 @@ class Sampler {
   uint32_t draw();
   double whole() const;
 
-  SamplerOptions options_;
+  std::shared_ptr<const SamplerOptions> options_;
   bool all_are_ranked_ = false;  // what comes before top_k, where it is there, needs more than the k highest
   bool sigma_is_of_all_ = true;  // nothing that comes before top_n_sigma leaves a logit out
   Random random_;

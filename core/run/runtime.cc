@@ -123,6 +123,34 @@ Status Runtime::resize(size_t tier, std::vector<uint64_t> parts) {
   return {};
 }
 
+std::vector<uint64_t> Runtime::parts_with(size_t tier, uint64_t arena) const {
+  const std::vector<size_t> memories = now_->memories_of(tier);
+  const std::vector<uint64_t> divided = now_->strategies->divide(
+      arena, static_cast<MemoryId>(memories.front() + 1), static_cast<uint32_t>(memories.size()));
+  std::vector<uint64_t> parts = now_->parts;
+  for (size_t i = 0; i < memories.size(); ++i) parts[memories[i]] = divided[i];
+  return parts;
+}
+
+Status Runtime::strategies_fit(size_t tier, uint64_t bytes, const std::string& key) const {
+  const uint64_t beside = least_capacity(tier), whole = now_->plan.memory.tiers[tier].whole;
+  const auto asked = [&](uint64_t capacity) {
+    return now_->strategies->fits(parts_with(tier, std::min(whole, capacity - beside)), now_->parts);
+  };
+  const Status fits = asked(bytes);
+  if (fits.code() != Code::no_space) return fits;
+  uint64_t too_little = bytes, enough = beside + whole;
+  if (!asked(enough).ok()) return fits;
+  while (enough - too_little > 1) {
+    const uint64_t middle = too_little + (enough - too_little) / 2;
+    (asked(middle).ok() ? enough : too_little) = middle;
+  }
+  return Error{Code::no_space, key,
+               fmt::format("{} is too little: {}; {} ({} bytes) is the least",
+                           format_bytes(static_cast<double>(bytes)), fits.error().line(),
+                           format_bytes(static_cast<double>(enough)), enough)};
+}
+
 Status Runtime::set_capacity(std::string_view capacity, bool fit, size_t tier) {
   Budget& budget = now_->tiers[tier].budget;
   TierMemory& memory = now_->plan.memory.tiers[tier];
@@ -143,6 +171,7 @@ Status Runtime::set_capacity(std::string_view capacity, bool fit, size_t tier) {
     change.to = beside;
     change.raised_to_least = true;
   }
+  TIERD_TRY(strategies_fit(tier, change.to, key));
   if (change.to > change.from && !options_.force && now_->plan.config.execute != "trace") {
     const MemoryLimit most = most_capacity(tier);
     if (change.to > most.left_bytes)
@@ -156,12 +185,7 @@ Status Runtime::set_capacity(std::string_view capacity, bool fit, size_t tier) {
                              format_bytes(static_cast<double>(arena)))};
   }
   TIERD_TRY(engine_->drain());
-  const std::vector<size_t> memories = now_->memories_of(tier);
-  const std::vector<uint64_t> divided = now_->strategies->divide(
-      arena, static_cast<MemoryId>(memories.front() + 1), static_cast<uint32_t>(memories.size()));
-  std::vector<uint64_t> resized = now_->parts;
-  for (size_t i = 0; i < memories.size(); ++i) resized[memories[i]] = divided[i];
-  TIERD_TRY(resize(tier, std::move(resized)));
+  TIERD_TRY(resize(tier, parts_with(tier, arena)));
   // By now the memory of a smaller arena was given back; that of a larger one is used by `load`.
   change.resident = now_->resident_bytes(tier);
   budget.release(kResident, resident);
@@ -214,34 +238,74 @@ Status Runtime::replace(std::string_view kind, ChosenStrategy chosen, const Stra
   return swapped;
 }
 
-Status Runtime::recover() {
-  const auto heal = [&](const auto& strategy, const StrategyChoice& fallback, const StrategyConfig& config,
-                        const std::string& tier = {}) -> Status {
-    if (!strategy.quarantined()) return {};
-    if (fallback.plugin == nullptr) {
-      Error error = strategy.error();
-      error.detail = fmt::format("is quarantined ({}); '{}{}.fallback' names no other", error.detail,
-                                 tier.empty() ? "" : fmt::format("tiers.{}.", tier), strategy.kind);
-      return error;
-    }
-    spdlog::warn("{}; {} takes its place", strategy.error().line(), fallback.plugin->name);
-    return replace(strategy.kind, {fallback, {}}, StrategyConfig{config.fallback}, tier);
-  };
+// Calls `visit` with every strategy, the configuration that chose it, its fallback and, of a cache that a
+// tier has of its own, the tier. Its error ends that.
+template <class Visit>
+Status Runtime::for_each_strategy(const Visit& visit) const {
   const Strategies& s = now_->strategies->strategies();
   const Config& c = now_->plan.config;
-  TIERD_TRY(heal(s.predictor, now_->plan.fallbacks.predictor, c.predictor));
-  TIERD_TRY(heal(s.heat, now_->plan.fallbacks.heat, c.heat));
-  TIERD_TRY(heal(s.quantizer, now_->plan.fallbacks.quantizer, c.quantizer));
+  const std::string none;
+  TIERD_TRY(visit(s.predictor, c.predictor, now_->plan.fallbacks.predictor, none));
+  TIERD_TRY(visit(s.heat, c.heat, now_->plan.fallbacks.heat, none));
+  TIERD_TRY(visit(s.quantizer, c.quantizer, now_->plan.fallbacks.quantizer, none));
   for (const Tier& tier : now_->plan.tiers.memories) {
     const bool own = !tier.config.cache.name.empty();
     const StrategyConfig& config = own ? tier.config.cache : c.cache;
+    const StrategyChoice& fallback = now_->plan.fallbacks.cache_of(tier.config.name);
     for (uint32_t i = 0; i < tier.config.count; ++i) {
       const auto& cache = s.caches[tier.first_memory - 1u + i];
-      TIERD_TRY(
-          heal(cache, now_->plan.fallbacks.cache_of(tier.config.name), config, own ? tier.config.name : ""));
+      TIERD_TRY(visit(cache, config, fallback, own ? tier.config.name : none));
     }
   }
-  return heal(s.balancer, now_->plan.fallbacks.balancer, c.balancer);
+  return visit(s.balancer, c.balancer, now_->plan.fallbacks.balancer, none);
+}
+
+Status Runtime::quarantine() const {
+  return for_each_strategy([](const StrategyBase& strategy, const StrategyConfig&,
+                              const StrategyChoice& fallback, const std::string& tier) -> Status {
+    if (!strategy.quarantined() || fallback.plugin != nullptr) return {};
+    Error error = strategy.error();
+    error.detail = fmt::format("is quarantined ({}); '{}{}.fallback' names no other", error.detail,
+                               tier.empty() ? "" : fmt::format("tiers.{}.", tier), strategy.kind);
+    return error;
+  });
+}
+
+Status Runtime::recover() {
+  TIERD_TRY(quarantine());
+  return for_each_strategy([this](const StrategyBase& strategy, const StrategyConfig& config,
+                                  const StrategyChoice& fallback, const std::string& tier) -> Status {
+    if (!strategy.quarantined()) return {};
+    spdlog::warn("{}; {} takes its place", strategy.error().line(), fallback.plugin->name);
+    return replace(strategy.kind, {fallback, {}}, StrategyConfig{config.fallback}, tier);
+  });
+}
+
+Status Runtime::make_anew() {
+  // A copy of each: a strategy that is replaced takes its name with it.
+  struct Broken {
+    std::string kind;
+    StrategyConfig config;
+    std::string tier;
+  };
+  std::vector<Broken> broken;
+  TIERD_TRY(for_each_strategy([&](const StrategyBase& strategy, const StrategyConfig& config,
+                                  const StrategyChoice&, const std::string& tier) -> Status {
+    // A predictor that keeps the heat, too, is made anew as a whole.
+    const bool joins = strategy.kind == "heat" && config.name.empty();
+    const Config& c = now_->plan.config;
+    if (!strategy.quarantined()) return {};
+    broken.push_back(joins ? Broken{"predictor", c.predictor, {}} : Broken{strategy.kind, config, tier});
+    return {};
+  }));
+  const Broken* last = nullptr;
+  for (const Broken& one : broken) {
+    // A swap replaces the caches of all memories that have the same, and the heat with its predictor.
+    const bool is_done = last != nullptr && one.kind == last->kind && one.tier == last->tier;
+    last = &one;
+    if (!is_done) TIERD_TRY(swap(one.kind, one.config, one.tier));
+  }
+  return {};
 }
 
 Status Runtime::end_recording() {

@@ -41,12 +41,19 @@ class Runtime {
   // was then.
   Status swap(std::string_view kind, const StrategyConfig& strategy, const std::string& tier = {});
 
+  // Returns the error of a strategy that is quarantined and has no fallback: no step succeeds before another
+  // is in its place. Ok: there is none. Between two steps.
+  Status quarantine() const;
+  // Makes every quarantined strategy anew, as the configuration has it; between two steps. Errors: those of
+  // `swap`.
+  Status make_anew();
+
   // A tier's budget changes between two steps: `capacity` as tiers.NAME.capacity has it, `tier` among
   // TierTable::memories. What its arenas hold moves; everything else keeps what it was given at the start.
-  // Errors: invalid_argument; no_space, naming the least that would do now, unless `fit`; unsupported, naming
-  // the cache, the agent or the addresses that do not let it; plugin_fault: everything is as it was then.
-  // io_error and corrupt, of a read of what a larger arena should hold from now on, and internal, of an agent
-  // that failed: the change has been made.
+  // Errors: invalid_argument; no_space, naming the least that would do now, unless `fit`, and the least that
+  // a strategy can work with, if one says so; unsupported, naming the cache, the agent or the addresses that
+  // do not let it; plugin_fault: everything is as it was then. io_error and corrupt, of a read of what a
+  // larger arena should hold from now on, and internal, of an agent that failed: the change has been made.
   Status set_capacity(std::string_view capacity, bool fit, size_t tier = 0);
   struct BudgetChange {
     size_t tier = 0;
@@ -141,8 +148,15 @@ class Runtime {
   // `tier`: of a cache that the tier has of its own.
   Status replace(std::string_view kind, ChosenStrategy chosen, const StrategyConfig& strategy,
                  const std::string& tier = {});
+  // Returns the arenas of all memories if the tier had so many bytes for weights.
+  std::vector<uint64_t> parts_with(size_t tier, uint64_t arena) const;
+  // Checks that the strategies can work with so many bytes of a tier. Error: no_space, naming the least that
+  // they can work with.
+  Status strategies_fit(size_t tier, uint64_t bytes, const std::string& key) const;
   // Gives the tier's memories these arenas, `parts` [memories]. The budgets of other tiers follow.
   Status resize(size_t tier, std::vector<uint64_t> parts);
+  template <class Visit>
+  Status for_each_strategy(const Visit& visit) const;
   Status recover();  // puts fallbacks in the place of quarantined strategies
   AgentCounts counts_of_agents(size_t tier) const;
   // With what was changed since.

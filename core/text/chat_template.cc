@@ -38,6 +38,13 @@ enum class System : uint8_t {
 // What an assistant thought before it spoke, up to </think>, in turns that are over.
 enum class Thoughts : uint8_t { stay, go, go_with_lines };
 
+// Turns of tools, whose answers stand side by side: what stands before, around each and after them.
+struct ToolTurns {
+  std::string_view begin;
+  Turn each;
+  std::string_view end;
+};
+
 struct Form {
   Turn system, user, assistant;
   std::string_view next;  // how the assistant begins
@@ -45,25 +52,37 @@ struct Form {
   std::string_view preface = {};                // before what the system says first
   std::optional<std::string_view> silent = {};  // what the system says where it says nothing
   Thoughts thoughts = Thoughts::stay;
+  std::optional<ToolTurns> tools = {};  // none: the form has no turns of tools
 };
 
 constexpr Turn kIm[] = {{"<|im_start|>system\n", "<|im_end|>\n"},
                         {"<|im_start|>user\n", "<|im_end|>\n"},
                         {"<|im_start|>assistant\n", "<|im_end|>\n"}};
 constexpr std::string_view kImNext = "<|im_start|>assistant\n";
-constexpr Form kFormChatml = {kIm[0], kIm[1], kIm[2], kImNext};
+constexpr ToolTurns kImTools = {"", {"<|im_start|>tool\n", "<|im_end|>\n"}, ""};
+constexpr ToolTurns kQwenTools = {
+    "<|im_start|>user", {"\n<tool_response>\n", "\n</tool_response>"}, "<|im_end|>\n"};
+constexpr Form kFormChatml = {
+    .system = kIm[0], .user = kIm[1], .assistant = kIm[2], .next = kImNext, .tools = kImTools};
 constexpr Form kFormQwq = {.system = kIm[0],
                            .user = kIm[1],
                            .assistant = kIm[2],
                            .next = "<|im_start|>assistant\n<think>\n",
-                           .thoughts = Thoughts::go_with_lines};
+                           .thoughts = Thoughts::go_with_lines,
+                           .tools = kQwenTools};
 constexpr Form kFormQwen3 = {.system = kIm[0],
                              .user = kIm[1],
                              .assistant = kIm[2],
                              .next = kImNext,
-                             .thoughts = Thoughts::go_with_lines};
-constexpr Form chatml_saying(std::string_view silent) {
-  return {.system = kIm[0], .user = kIm[1], .assistant = kIm[2], .next = kImNext, .silent = silent};
+                             .thoughts = Thoughts::go_with_lines,
+                             .tools = kQwenTools};
+constexpr Form chatml_saying(std::string_view silent, const ToolTurns& tools = kImTools) {
+  return {.system = kIm[0],
+          .user = kIm[1],
+          .assistant = kIm[2],
+          .next = kImNext,
+          .silent = silent,
+          .tools = tools};
 }
 constexpr std::string_view kQwen25 = "You are Qwen, created by Alibaba Cloud. You are a helpful assistant.";
 
@@ -81,7 +100,13 @@ constexpr Turn kHeader[] = {{"<|start_header_id|>system<|end_header_id|>\n\n", "
                             {"<|start_header_id|>user<|end_header_id|>\n\n", "<|eot_id|>", true},
                             {"<|start_header_id|>assistant<|end_header_id|>\n\n", "<|eot_id|>", true}};
 constexpr std::string_view kHeaderNext = "<|start_header_id|>assistant<|end_header_id|>\n\n";
-constexpr Form kFormLlama3 = {kHeader[0], kHeader[1], kHeader[2], kHeaderNext};
+constexpr ToolTurns kHeaderTools = {
+    "", {"<|start_header_id|>tool<|end_header_id|>\n\n", "<|eot_id|>", true}, ""};
+constexpr Form kFormLlama3 = {.system = kHeader[0],
+                              .user = kHeader[1],
+                              .assistant = kHeader[2],
+                              .next = kHeaderNext,
+                              .tools = kHeaderTools};
 // The day is the one that these templates name where they are not told the time, so that the same chat is the
 // same text tomorrow.
 constexpr Form kFormLlama31 = {
@@ -187,6 +212,10 @@ class Writer {
         turn(form_.user, i == bearer ? system + content : content);
       } else if (messages[i].role == "assistant") {
         turn(form_.assistant, spoken(content));
+      } else if (messages[i].role == "tool") {
+        if (i == 0 || messages[i - 1].role != "tool") mark(form_.tools->begin);
+        turn(form_.tools->each, content);
+        if (i + 1 == messages.size() || messages[i + 1].role != "tool") mark(form_.tools->end);
       } else if (form_.where == System::in_turns) {
         turn(form_.system, content, i == 0 ? form_.preface : "");
       }
@@ -265,7 +294,7 @@ struct ChatTemplate::Family {
 const std::vector<ChatTemplate::Family>& ChatTemplate::families() {
   static constexpr Form kQwen15Form = chatml_saying("You are a helpful assistant");
   static constexpr Form kQwen2Form = chatml_saying("You are a helpful assistant.");
-  static constexpr Form kQwen25Form = chatml_saying(kQwen25);
+  static constexpr Form kQwen25Form = chatml_saying(kQwen25, kQwenTools);
   static const std::vector<Family> all = {
       {"phi4", kFormPhi4, {"<|im_start|>", "<|im_sep|>"}},
       {"qwq", kFormQwq, {"<|im_start|>assistant\n<think>\n"}},
@@ -348,8 +377,11 @@ Result<std::string> ChatTemplate::apply(std::span<const ChatMessage> messages) c
   const System where = family_->form.where;
   for (size_t i = 0; i < messages.size(); ++i) {
     const std::string& role = messages[i].role;
+    if (role == "tool" && family_->form.tools) continue;
+    if (role == "tool")
+      return bad(i, fmt::format("a {} model has no turns of tools that are known here", family_->name));
     if (role != "system" && role != "user" && role != "assistant")
-      return bad(i, fmt::format("role '{}' is none of system, user, assistant", role));
+      return bad(i, fmt::format("role '{}' is none of system, user, assistant, tool", role));
     if (role != "system" || where == System::in_turns) continue;
     if (where == System::nowhere) return bad(i, fmt::format("a {} model knows no system", family_->name));
     if (i != 0)

@@ -14,7 +14,7 @@
 namespace tierd {
 
 struct ChatMessage {
-  std::string role;  // system, user or assistant
+  std::string role;  // system, user, assistant or tool
   std::string content;
 };
 

@@ -121,5 +121,16 @@ TEST_F(ChatTest, AnInterruptEndsTheAnswerAndNotTheChat) {
   EXPECT_THAT(ended.err, HasSubstr("  decode "));
 }
 
+// A line that never ends is told before it takes the machine's memory.
+TEST_F(ChatTest, ALineIsBounded) {
+  Streams streams;
+  streams.in = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+  Program program(TIERD_BIN_TIERD, {"-cnv", kDemo, "-t", "1"}, streams);
+  const Ended ended = program.wait();
+  close(streams.in);
+  EXPECT_EQ(ended.status, 2);
+  EXPECT_THAT(ended.err, HasSubstr("chat: a line has more than 1048576 bytes"));
+}
+
 }  // namespace
 }  // namespace tierd

@@ -178,7 +178,9 @@ class LostWorker : public testing::Test {
       std::vector<std::shared_ptr<Greedy>> texts;
       for (uint32_t t = 0; t < 2; ++t) {
         Text text;
-        for (uint32_t i = 0; i < kPrompt; ++i) text.prompt.push_back(300 + (i + 5 * t) * 97 % 1200);
+        std::vector<uint32_t> prompt;
+        for (uint32_t i = 0; i < kPrompt; ++i) prompt.push_back(300 + (i + 5 * t) * 97 % 1200);
+        text.prompt = std::make_shared<const std::vector<uint32_t>>(std::move(prompt));
         text.continuation = texts.emplace_back(std::make_shared<Greedy>(kMore));
         EXPECT_TRUE(batcher.add(std::move(text)).ok());
         if (t == 0) {

@@ -75,7 +75,8 @@ struct Faulty {
 TEST_F(Plugins, AFaultyOneFailsItsRequestAndTheNextIsRight) {
   const Faulty all[] = {
       {"throws", "admit: threw an exception"},
-      {"slow", "ms, at most 100 ms were allowed"},
+      {"slow", "ms of the processor, at most 100 ms were allowed"},
+      {"sleeps", "ms, at most 1000 ms were allowed"},
       {"fails", "admit: answered -4: lost my way\\x0aand more"},
       {"too_many_victims", "admit: "},
       {"false_victim", "cannot be evicted"},
@@ -114,6 +115,30 @@ TEST_F(Plugins, AFaultyOneFailsItsRequestAndTheNextIsRight) {
       expect_nothing_lost(**runtime);
     }
   }
+}
+
+TEST_F(Plugins, ANapIsNoFault) {
+  auto runtime = make_runtime(config("naps"), quiet());
+  ASSERT_TRUE(runtime.ok()) << runtime.error().line();
+  ASSERT_TRUE((*runtime)->load().ok());
+  std::vector<float> logits;
+  EXPECT_TRUE(feed((*runtime)->engine(), tokens_, 0, 1, logits).ok());
+}
+
+TEST_F(Plugins, AQuarantinedOneIsMadeAnew) {
+  auto runtime = make_runtime(config("fails_once"), quiet());
+  ASSERT_TRUE(runtime.ok()) << runtime.error().line();
+  ASSERT_TRUE((*runtime)->load().ok());
+  EXPECT_TRUE((*runtime)->quarantine().ok());
+  std::vector<float> logits;
+  EXPECT_FALSE(feed((*runtime)->engine(), tokens_, 0, 1, logits).ok());
+  EXPECT_THAT((*runtime)->quarantine().error().line(), HasSubstr("cache 'fails_once': is quarantined"));
+  ASSERT_TRUE((*runtime)->make_anew().ok());
+  EXPECT_TRUE((*runtime)->quarantine().ok());
+  logits.clear();
+  const Status second = run(**runtime, logits);
+  ASSERT_TRUE(second.ok()) << second.error().line();
+  expect_the_same_bits(logits, expected_);
 }
 
 TEST_F(Plugins, OneThatCannotBeMadeIsRefusedAtTheStart) {

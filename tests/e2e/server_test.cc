@@ -29,7 +29,7 @@ TEST_F(Server, SaysWhatItIs) {
   EXPECT_EQ(models["data"][0]["meta"]["n_ctx"], 256);
   EXPECT_EQ(json::parse(get("/props").body)["total_slots"], 3);
   EXPECT_THAT(json::parse(get("/slots").body), SizeIs(3));
-  EXPECT_EQ(post("/v1/embeddings", {{"input", "x"}}).status, 501u);
+  EXPECT_EQ(post("/v1/embeddings", {{"input", "x"}}).status, 400u);
   EXPECT_EQ(get("/nowhere").status, 404u);
   EXPECT_EQ(get("/v1/completions").status, 405u);
   const Ended ended = end();
@@ -130,8 +130,39 @@ TEST_F(Server, ATiersCapacityMovesWhileTokensFlow) {
 TEST_F(Server, WhatCannotMoveSaysSo) {
   start({"--set", "cache.name=none"});
   const HttpAnswer answer = post("/v1/tiers/dram/capacity", {{"capacity", "50%"}});
-  EXPECT_EQ(answer.status, 501u);
+  EXPECT_EQ(answer.status, 400u);
   EXPECT_THAT(error_of(answer), HasSubstr("cache 'none'"));
+}
+
+// A strategy alone knows the bytes that it needs beside the weights that stay.
+TEST_F(Server, ACapacityThatAStrategyCannotBearIsRefused) {
+  start_program({"--config", config_file("m2cache"),
+                 "-m",       kDemo,
+                 "--port",   "0",
+                 "-t",       "1",
+                 "-c",       "64",
+                 "--temp",   "0",
+                 "--set",    "predictor.tensors=" + kDemo + "/predictor-r64.safetensors",
+                 "--set",    "tiers.gpu.capacity=70%",
+                 "--set",    "tiers.gpu.backend=host",
+                 "--set",    "tiers.dram.capacity=50%",
+                 "--fit"});
+  const json body = {{"prompt", "First"}, {"max_tokens", 4}};
+  const json before = complete(body);
+  const auto move = [&](const std::string& capacity) {
+    return post("/v1/tiers/gpu/capacity", {{"capacity", capacity}});
+  };
+  const uint64_t had = json::parse(get("/v1/tiers").body)["tiers"][0]["capacity_bytes"];
+  HttpAnswer refused;
+  uint64_t asked = had;
+  for (; asked != 0 && refused.status != 400; asked /= 2) refused = move(std::to_string(asked / 2));
+  ASSERT_EQ(refused.status, 400u);
+  EXPECT_THAT(error_of(refused), HasSubstr("is the least"));
+  EXPECT_EQ(move("all").status, 200u);
+  complete(body);
+  EXPECT_EQ(move(std::to_string(had)).status, 200u);
+  EXPECT_EQ(complete(body)["choices"][0]["text"], before["choices"][0]["text"]);
+  EXPECT_EQ(get("/health").status, 200u);
 }
 
 TEST_F(Server, SigtermFinishesWhatWasBegun) {
@@ -302,7 +333,9 @@ TEST_F(Server, AStoreThatIsReplacedIsNoticedNotMixed) {
   const HttpAnswer broken = post("/v1/completions", body);
   EXPECT_EQ(broken.status, 500u);
   EXPECT_THAT(error_of(broken), HasSubstr("checksum"));
-  EXPECT_EQ(get("/health").status, 200u);
+  const HttpAnswer health = get("/health");
+  EXPECT_EQ(health.status, 503u);
+  EXPECT_THAT(error_of(health), HasSubstr("checksum"));
 }
 
 TEST_F(Server, AStoreServesTwo) {

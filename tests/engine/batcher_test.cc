@@ -19,6 +19,10 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using Tokens = std::vector<uint32_t>;
 
+SharedTokens shared(Tokens tokens) {
+  return std::make_shared<const Tokens>(std::move(tokens));
+}
+
 uint32_t greedy(std::span<const float> logits) {
   return static_cast<uint32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
 }
@@ -101,7 +105,7 @@ class BatcherTest : public testing::Test {
   }
   std::shared_ptr<Greedy> add(Tokens prompt, size_t most, bool prompt_logits = false) {
     auto text = std::make_shared<Greedy>(most);
-    const auto id = batcher_->add({std::move(prompt), prompt_logits, text});
+    const auto id = batcher_->add({shared(std::move(prompt)), prompt_logits, text});
     EXPECT_TRUE(id.ok()) << id.error().line();
     if (id.ok()) id_ = *id;
     return text;
@@ -336,21 +340,21 @@ TEST_F(BatcherTest, AFullContextEndsATextAfterItsLastToken) {
   EXPECT_EQ(text->end, TextEnd::context_full);
   EXPECT_EQ(text->tokens.size(), 3u);  // the last of them has no place
   EXPECT_EQ(full->tokens.size(), 1u);
-  const auto long_one = batcher_->add({Tokens(9, 1), false, std::make_shared<Greedy>(1)});
+  const auto long_one = batcher_->add({shared(Tokens(9, 1)), false, std::make_shared<Greedy>(1)});
   EXPECT_EQ(long_one.code(), Code::no_space);
   EXPECT_EQ(long_one.error().line(), "context: 9 tokens do not fit a context of 8; give a larger one (-c)");
 }
 
 TEST_F(BatcherTest, RefusesATokenThatIsNoneAndMoreThanMayWait) {
   start(1, 2);
-  const auto bad = batcher_->add({{1, 300}, false, std::make_shared<Greedy>(1)});
+  const auto bad = batcher_->add({shared({1, 300}), false, std::make_shared<Greedy>(1)});
   EXPECT_EQ(bad.error().line(), "token: 300 is not below the vocabulary's size 300");
   add({1}, 5), add({2}, 5), add({3}, 5);
-  const auto queued = batcher_->add({{4}, false, std::make_shared<Greedy>(1)});
+  const auto queued = batcher_->add({shared({4}), false, std::make_shared<Greedy>(1)});
   EXPECT_EQ(queued.code(), Code::no_space);
   EXPECT_THAT(queued.error().line(), HasSubstr("queue: "));
   ASSERT_TRUE(batcher_->step().ok());
-  EXPECT_FALSE(batcher_->add({{4}, false, std::make_shared<Greedy>(1)}).ok());  // one runs, two wait
+  EXPECT_FALSE(batcher_->add({shared({4}), false, std::make_shared<Greedy>(1)}).ok());  // one runs, two wait
   finish();
   EXPECT_EQ(add({4}, 1)->over, false);
   finish();
@@ -429,7 +433,7 @@ TEST_F(BatcherTest, AFailedReadEndsTheTextsThatNeedItAndNoOther) {
     texts.clear(), ids.clear();
     for (const Tokens& prompt : {Tokens{2, 3}, Tokens{2, token}, Tokens{5}}) {
       texts.push_back(std::make_shared<Greedy>(6));
-      const auto id = batcher.add({prompt, false, texts.back()});
+      const auto id = batcher.add({shared(prompt), false, texts.back()});
       ASSERT_TRUE(id.ok());
       ids.push_back(*id);
     }
@@ -452,7 +456,7 @@ TEST_F(BatcherTest, AFailedReadEndsTheTextsThatNeedItAndNoOther) {
   EXPECT_EQ(texts[2]->tokens, last);
   flip();
   texts.push_back(std::make_shared<Greedy>(1));
-  ASSERT_TRUE(batcher.add({{2, token}, false, texts.back()}).ok());
+  ASSERT_TRUE(batcher.add({shared({2, token}), false, texts.back()}).ok());
   while (batcher.busy()) ASSERT_TRUE(batcher.step().ok());
   EXPECT_EQ(texts.back()->end, TextEnd::finished);
   ASSERT_TRUE((*runtime)->engine().drain().ok());

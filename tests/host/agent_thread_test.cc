@@ -245,6 +245,20 @@ TEST(AgentThread, WhoAnswersNothingForTooLongIsLost) {
   EXPECT_EQ(thread.lost_because(), "it has answered nothing for 0.05 s");
 }
 
+// A process that stands still gives its agents no time.
+TEST(AgentThread, APauseOfTheProcessIsNoDelay) {
+  static auto& agent = *new Failing(1, false);
+  static auto& thread = *new AgentThread(agent, {.core = {}, .deadline_ns = 2'000'000'000});
+  ASSERT_EQ(thread.submit(numbered(0), {}), Submit::ok);
+  std::this_thread::sleep_for(std::chrono::milliseconds(3'000));
+  Done done;
+  EXPECT_EQ(thread.poll({&done, 1}), 0u);
+  EXPECT_EQ(lost_of(thread), 1u);
+  EXPECT_EQ(thread.lost_because(), "it has answered nothing for 2 s");
+  thread.leave_behind();
+  agent.let_go();
+}
+
 TEST(AgentThread, CarriesTheMessagesOfADispatcher) {
   NullAgent here(8), there(8);
   AgentThread thread(there, {.core = {}, .spin_ns = 0});

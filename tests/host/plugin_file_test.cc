@@ -86,7 +86,7 @@ TEST_P(RefusedPlugin, IsOneLineThatNamesTheFileAndWhatWasExpected) {
 INSTANTIATE_TEST_SUITE_P(
     All, RefusedPlugin,
     testing::Values(
-        Refused{"wrong_major", "was built for version 99.8 of the plugin interface, 2.8 is spoken here"},
+        Refused{"wrong_major", "was built for version 99.9 of the plugin interface, 2.9 is spoken here"},
         Refused{"no_symbol", "does not export 'tierd_plugin_entry'"},
         Refused{"unresolved", "undefined symbol: nobody_has_this"},
         Refused{"short_descriptor", "its descriptor has 24 B, at least 104 B were expected"},

@@ -120,8 +120,8 @@ const std::vector<Nonsense>& nonsense() {
          };
        },
        "refused a neuron that is needed now"},
-      {"look-ahead code", [](ScriptedWorld& w) { w.script.code["look_ahead"] = -2; },
-       "predictor 'script': look_ahead: answered -2"},
+      {"look-ahead code", [](ScriptedWorld& w) { w.script.code["look_ahead"] = -3; },
+       "predictor 'script': look_ahead: answered -3"},
       {"look-ahead to no memory",
        [](ScriptedWorld& w) {
          w.script.look_ahead = [](SiteId) { return std::vector<Ahead>{{2, 1, std::nullopt, 2}}; };

@@ -73,6 +73,7 @@ Strategies Script::strategies() {
       },
       nullptr,
       nullptr,
+      nullptr,
       nullptr};
   static const tierd_levels_1 quantizer = {sizeof quantizer,
                                            [](void* self, const tierd_set_view* set, uint8_t* level) {

@@ -1,12 +1,20 @@
 // Requests of the kinds that have brought servers down, or made them answer what was not asked.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 
+#include <algorithm>
+#include <fstream>
+#include <functional>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "core/store/json_fields.h"
+#include "tests/sanitized.h"
 #include "tests/store/memory_source.h"
+#include "tests/tierd/api_world.h"
 #include "tools/tierd/api/api_error.h"
+#include "tools/tierd/api/chat_request.h"
 #include "tools/tierd/api/completion_request.h"
 
 namespace tierd {
@@ -19,7 +27,7 @@ unsigned status_of(const json& fields) {
   static const auto tokenizer = make_tokenizer(small_vocab(300), "test");
   json body = {{"prompt", "a"}};
   body.update(fields);
-  const auto request = read_completion(body, **tokenizer, {}, nullptr);
+  const auto request = read_completion(body, **tokenizer, {}, BodyForm::completion);
   if (request.ok()) return 200;
   EXPECT_THAT(request.error().line(), HasSubstr(fields.begin().key()));
   return api_error(request.error()).status;
@@ -48,9 +56,208 @@ TEST(KnownBugs, NestedBodies_26600_27434_25308) {
 // A grammar that cannot be kept must not be left out: the answer would be trusted to keep it.
 TEST(KnownBugs, GrammarsThatFailOpen_19051) {
   for (const char* field : {"grammar", "json_schema", "guided_json", "guided_regex"})
-    EXPECT_EQ(status_of({{field, "root ::= x"}}), 501u) << field;
-  EXPECT_EQ(status_of({{"response_format", {{"type", "json_object"}}}}), 501u);
+    EXPECT_EQ(status_of({{field, "root ::= x"}}), 400u) << field;
+  EXPECT_EQ(status_of({{"response_format", {{"type", "json_object"}}}}), 400u);
   EXPECT_EQ(status_of({{"response_format", {{"type", "text"}}}}), 200u);
+}
+
+// A client recognises a prompt that does not fit by llama-server's words and numbers, and falls back.
+TEST(KnownBugs, ContextOverflow_litellm_10793_textgen_7257) {
+  const auto tokenizer = make_tokenizer(small_vocab(300), "test");
+  CompletionDefaults defaults;
+  defaults.context = 64;
+  const json body = {{"prompt", std::vector<int>(100, 5)}};
+  const auto request = read_completion(body, **tokenizer, defaults, BodyForm::completion);
+  ASSERT_TRUE(request.ok() && request->too_long);
+  EXPECT_FALSE(request->too_long->at_least);
+  const ApiError error = overflow_error(request->too_long->tokens, false, 64, "prompt");
+  const json answer = json::parse(error.body())["error"];
+  EXPECT_EQ(error.status, 400u);
+  EXPECT_EQ(answer["type"], "exceed_context_size_error");
+  EXPECT_EQ(answer["n_prompt_tokens"], 100);
+  EXPECT_EQ(answer["n_ctx"], 64);
+  EXPECT_THAT(answer["message"].get<std::string>(), HasSubstr("exceeds the available context size"));
+}
+
+// Clients try 501 again for seconds: what is not supported is 400, and names its field.
+TEST(KnownBugs, UnsupportedIsTriedAgain_openai_python) {
+  const auto refused = api_error(Error{Code::unsupported, "chat template", "the model brings none"});
+  EXPECT_EQ(refused.status, 400u);
+  EXPECT_EQ(status_of({{"tools", {{{"type", "function"}, {"function", {{"name", "f"}}}}}}}), 400u);
+}
+
+// A field that would change the text, and did not.
+TEST(KnownBugs, FieldsIgnoredInSilence_mlx_vlm_1044) {
+  for (const json& field : {json{{"truncate_prompt_tokens", 2}},
+                            {{"add_special_tokens", false}},
+                            {{"skip_special_tokens", false}},
+                            {{"include_stop_str_in_output", true}},
+                            {{"length_penalty", 2.0}},
+                            {{"reasoning_format", "deepseek"}},
+                            {{"thinking", {{"type", "enabled"}, {"budget_tokens", 1024}}}},
+                            {{"thinking_budget_tokens", 5}},
+                            {{"no_such_field", 1}},
+                            {{"json_schema", json::object()}},
+                            {{"max_new_tokens", 1}}})
+    EXPECT_EQ(status_of(field), 400u) << field;
+}
+
+// An assistant that only called tools has said null, and clients send that back.
+TEST(KnownBugs, NullContentOfAnAssistant_lmstudio_261) {
+  const auto form = ChatTemplate::named("chatml", small_vocab(300));
+  const json body = {{"messages",
+                      {{{"role", "user"}, {"content", "x"}},
+                       {{"role", "assistant"}, {"content", nullptr}, {"refusal", nullptr}},
+                       {{"role", "tool"}, {"content", "x"}},
+                       {{"role", "user"}, {"content", "x"}}}},
+                     {"max_tokens", 1}};
+  const auto text = read_chat(body, *form);
+  EXPECT_TRUE(text.ok()) << text.error().line();
+}
+
+// Bytes that resident memory grew by at most while `work` was done; 0 under sanitizers, which keep much.
+uint64_t peak_growth(const std::function<void()>& work) {
+  const auto status = [](const std::string& key) {
+    std::ifstream file("/proc/self/status");
+    for (std::string line; std::getline(file, line);) {
+      if (line.starts_with(key)) return std::stoull(line.substr(key.size() + 1)) << 10;
+    }
+    return 0ull;
+  };
+  malloc_trim(0);
+  std::ofstream("/proc/self/clear_refs") << "5";  // resets the peak
+  const uint64_t before = status("VmRSS");
+  work();
+  const uint64_t peak = status("VmHWM");
+  return kSanitized || peak < before ? 0 : peak - before;
+}
+
+// An Api whose model has a token for each byte, and that never answers what it has accepted.
+class RequestMemory : public testing::Test {
+ protected:
+  static constexpr uint32_t kContext = 131'072;
+
+  RequestMemory() : tokenizer_(std::move(*make_tokenizer(byte_vocab(), "test"))) {
+    Api::Options options{{}, {}, {}, {}, Error{Code::unsupported, "chat", "none"}, {}, true};
+    options.model.context = options.defaults.context = kContext;
+    api_ = std::make_unique<Api>(std::move(options), *tokenizer_, desk_);
+    api_->set_server(server_, reading_);
+  }
+  // Keeps a request that is accepted in memory.
+  std::shared_ptr<HeardReply> post(const std::string& path, const std::string& body) {
+    HttpRequest request;
+    request.method = "POST";
+    request.path = path;
+    request.body = body;
+    auto reply = std::make_shared<HeardReply>();
+    const size_t before = accepted_.size();
+    api_->handle(std::move(request), reply);
+    server_.wait_until([&] {
+      std::ranges::move(desk_.take(), std::back_inserter(accepted_));
+      return reply->status != 0 || accepted_.size() != before;
+    });
+    return reply;
+  }
+
+  std::unique_ptr<Tokenizer> tokenizer_;
+  WorkDesk desk_{128};
+  PostedWork server_;
+  std::vector<WorkDesk::Work> accepted_;
+  std::unique_ptr<Api> api_;
+  ReadingThread reading_{4};
+};
+
+// Clients of llama-server ask by its own routes, which were not there.
+TEST_F(RequestMemory, RoutesOfLlamaServerAreThere) {
+  for (const char* path : {"/completion", "/completions", "/v1/completions", "/chat/completions",
+                           "/v1/chat/completions", "/tokenize", "/detokenize", "/apply-template"}) {
+    HttpRequest head;
+    head.method = "POST";
+    head.path = path;
+    HeardReply reply;
+    (void)api_->admit(head, reply);
+    EXPECT_NE(reply.status, 404u) << path;
+  }
+}
+
+// Two texts of a bias, and a copy of their tokens for each of 64 texts: 240 kB of body, a killed server.
+TEST_F(RequestMemory, ABiasIsBoundedAndShared) {
+  for (const size_t bytes : {60'000, 190'000}) {
+    const json body = {{"prompt", "a"},
+                       {"n", 64},
+                       {"logit_bias", json::array({json::array({std::string(bytes, 'y'), 1}),
+                                                   json::array({std::string(bytes, 'z'), 1})})}};
+    std::shared_ptr<HeardReply> reply;
+    EXPECT_LT(peak_growth([&] { reply = post("/v1/completions", body.dump()); }), 8u << 20);
+    EXPECT_EQ(reply->status, 400u);
+    EXPECT_EQ(reply->body["error"]["param"], "logit_bias");
+  }
+  json many = {{"prompt", "a"}, {"n", 64}, {"logit_bias", json::array()}};
+  for (int i = 0; i < 40; ++i) many["logit_bias"].push_back({std::string(4000, 'y'), 1});
+  const auto reply = post("/v1/completions", many.dump());
+  EXPECT_EQ(reply->status, 400u);
+  EXPECT_EQ(reply->body["error"]["param"], "logit_bias");
+}
+
+TEST_F(RequestMemory, StopStringsAreCounted) {
+  const json body = {
+      {"prompt", "a"}, {"n", 64}, {"stop", std::vector<std::string>(64, std::string(4000, 'y'))}};
+  EXPECT_LT(peak_growth([&] { (void)post("/v1/completions", body.dump()); }), 24u << 20);
+  EXPECT_EQ(accepted_.size(), 1u);
+  EXPECT_EQ(post("/v1/completions", body.dump())->status, 503u) << "together they are too many";
+}
+
+TEST_F(RequestMemory, APromptIsShared) {
+  const json body = {{"prompt", std::string(kContext - 1, 'y')}, {"n", 64}};
+  EXPECT_LT(peak_growth([&] { (void)post("/v1/completions", body.dump()); }), 40u << 20);
+  EXPECT_EQ(accepted_.size(), 1u);
+}
+
+// Each text counts tokens for its penalties, which cannot be shared: their sum is bounded.
+TEST_F(RequestMemory, TextsThatTakeMuchAreFewer) {
+  json body = {
+      {"prompt", std::string(kContext - 1, 'y')}, {"n", 64}, {"repeat_last_n", -1}, {"repeat_penalty", 1.5}};
+  const auto reply = post("/v1/completions", body.dump());
+  EXPECT_EQ(reply->status, 400u);
+  EXPECT_EQ(reply->body["error"]["param"], "n");
+  body["n"] = 1;
+  (void)post("/v1/completions", body.dump());
+  EXPECT_EQ(accepted_.size(), 1u);
+  body["n"] = 2;
+  (void)post("/v1/completions", body.dump());
+  EXPECT_EQ(accepted_.size(), 2u);
+  EXPECT_EQ(post("/v1/completions", body.dump())->status, 503u) << "more than all may take together";
+  accepted_.clear();
+  (void)post("/v1/completions", body.dump());
+  EXPECT_EQ(accepted_.size(), 1u) << "what is answered gives its room back";
+}
+
+TEST_F(RequestMemory, PiecesAreWrittenOneByOne) {
+  const json body = {{"content", std::string(250'000, 'y')}, {"with_pieces", true}};
+  std::shared_ptr<HeardReply> reply;
+  EXPECT_LT(peak_growth([&] { reply = post("/tokenize", body.dump()); }), 64u << 20);
+  EXPECT_EQ(reply->status, 200u);
+  EXPECT_EQ(std::ranges::count(reply->text, '{'), 250'001);
+  EXPECT_THAT(reply->text, testing::EndsWith(R"({"id":124,"piece":"y"}]})"));
+}
+
+TEST_F(RequestMemory, KeysAreBounded) {
+  std::string body = "{\"prompt\":\"a\"";
+  for (int i = 0; i < 400'000; ++i) body += ",\"" + std::to_string(i) + "\":1";
+  std::shared_ptr<HeardReply> reply;
+  EXPECT_LT(peak_growth([&] { reply = post("/v1/completions", body + "}"); }), 24u << 20);
+  EXPECT_EQ(reply->status, 400u);
+  EXPECT_EQ(reply->body["error"]["message"], "request body: JSON of more than 135427 keys");
+}
+
+TEST_F(RequestMemory, WhatCannotFitIsNotTokenized) {
+  for (const char* path : {"/v1/completions", "/tokenize"}) {
+    const std::string text(4'400'000, 'y');
+    const json body = path == std::string("/tokenize") ? json{{"content", text}} : json{{"prompt", text}};
+    std::shared_ptr<HeardReply> reply;
+    EXPECT_LT(peak_growth([&] { reply = post(path, body.dump()); }), 40u << 20) << path;
+    EXPECT_EQ(reply->status, 400u) << path;
+  }
 }
 
 }  // namespace

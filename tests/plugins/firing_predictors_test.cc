@@ -202,9 +202,13 @@ TEST(LowRank, KeepsWhatTheMemoryHolds) {
   const tierd_rows_view view{sizeof view, 1, kWidth, x.data(), &sequence};
   std::vector<uint32_t> neurons(kNeurons);
   tierd_set_out out{sizeof out, kNeurons, 0, 0, neurons.data(), nullptr, nullptr, 0};
+  EXPECT_EQ(predictor.table.fits(predictor.self), TIERD_E_NO_SPACE);
+  predictor.lines.clear();
   EXPECT_EQ(predictor.table.predict(predictor.self, kNetwork, &view, &out), TIERD_E_NO_SPACE);
   ASSERT_EQ(predictor.lines.size(), 1u);
   EXPECT_NE(predictor.lines.front().find("fit_memory: dram lacks 0 MiB"), std::string::npos);
+  predictor.set_bytes(1, 4 * 64 + 28);
+  EXPECT_EQ(predictor.table.fits(predictor.self), TIERD_OK);
 }
 
 TEST(LowRank, ScoresByTwoThinMatricesForEachRow) {

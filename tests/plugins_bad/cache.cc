@@ -123,9 +123,32 @@ uint32_t n_editions(void* self) {
 
 [[maybe_unused]] int admit_slowly(void* self, const tierd_set_view* missing, int priority,
                                   uint32_t free_slots, uint8_t* verdict, tierd_victims_out* victims) {
-  const timespec pause = {0, 120'000'000};
+  timespec now = {}, begun = {};
+  const auto ns = [](const timespec& at) { return at.tv_sec * 1'000'000'000ll + at.tv_nsec; };
+  for (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begun); ns(now) < ns(begun) + 120'000'000;)
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return admit_nothing(self, missing, priority, free_slots, verdict, victims);
+}
+[[maybe_unused]] int admit_asleep(void* self, const tierd_set_view* missing, int priority,
+                                  uint32_t free_slots, uint8_t* verdict, tierd_victims_out* victims) {
+  const timespec pause = {1, 50'000'000};
   nanosleep(&pause, nullptr);
   return admit_nothing(self, missing, priority, free_slots, verdict, victims);
+}
+// Sleeps for less than ten deadlines of the tests, as one does that was stopped in the middle.
+[[maybe_unused]] int admit_after_a_nap(void* self, const tierd_set_view* missing, int priority,
+                                       uint32_t free_slots, uint8_t* verdict, tierd_victims_out* victims) {
+  const timespec pause = {0, 150'000'000};
+  static int naps = 2;
+  if (naps-- > 0) nanosleep(&pause, nullptr);
+  return admit_nothing(self, missing, priority, free_slots, verdict, victims);
+}
+[[maybe_unused]] int admit_fails_once(void* self, const tierd_set_view* missing, int priority,
+                                      uint32_t free_slots, uint8_t* verdict, tierd_victims_out* victims) {
+  static bool failed = false;
+  if (failed) return admit_nothing(self, missing, priority, free_slots, verdict, victims);
+  failed = true;
+  return TIERD_E_INTERNAL;
 }
 [[maybe_unused]] int admit_fails(void* self, const tierd_set_view*, int, uint32_t, uint8_t*,
                                  tierd_victims_out*) {

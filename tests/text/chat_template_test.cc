@@ -120,8 +120,8 @@ TEST(ChatTemplate, RefusesWhatAFamilyCannotSay) {
   EXPECT_THAT(ChatTemplate::named("chatmk", vocab()).error().line(),
               HasSubstr("there is no 'chatmk'; known are chatml, deepseek"));
   EXPECT_EQ(written("chatml", {}), "request: messages: there are none");
-  EXPECT_EQ(written("chatml", {{"tool", "x"}}),
-            "request: messages[0]: role 'tool' is none of system, user, assistant");
+  EXPECT_EQ(written("chatml", {{"critic", "x"}}),
+            "request: messages[0]: role 'critic' is none of system, user, assistant, tool");
   EXPECT_THAT(written("llama2", {{"user", "a"}, {"system", "b"}}),
               HasSubstr("messages[1]: the system speaks first"));
   EXPECT_THAT(written("mistral-v1", {{"system", "b"}}), HasSubstr("a user must follow"));

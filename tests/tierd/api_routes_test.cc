@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/store/memory_source.h"
-#include "tools/tierd/api/api.h"
+#include "tests/tierd/api_world.h"
 
 namespace tierd {
 namespace {
@@ -16,40 +16,6 @@ namespace {
 using nlohmann::json;
 using testing::Contains;
 using testing::Pair;
-
-struct HeardReply final : HttpReply {
-  unsigned status = 0;
-  json body;
-  HttpHeaders headers;
-  void send(unsigned code, std::string_view, std::string text, HttpHeaders more) override {
-    status = code;
-    body = json::parse(text, nullptr, false);
-    headers = std::move(more);
-  }
-  void begin(unsigned code, std::string_view, std::string) override { status = code; }
-  void write(std::string) override {}
-  void end() override {}
-  void on_gone(std::function<void()>) override {}
-};
-
-// What is posted happens when the test waits for it.
-class PostedWork final : public HttpServer {
- public:
-  uint16_t port() const override { return 0; }
-  void run() override {}
-  void post(std::function<void()> work) override { desk_.leave(std::move(work)); }
-  void drain(std::chrono::milliseconds) override {}
-  void stop() override {}
-  void wait_until(const std::function<bool()>& done) {
-    while (!done()) {
-      for (const WorkDesk::Work& work : desk_.take()) work();
-      if (!done()) desk_.wait(std::chrono::seconds(10));
-    }
-  }
-
- private:
-  WorkDesk desk_{1};
-};
 
 class ApiRoutes : public testing::Test {
  protected:
@@ -98,8 +64,26 @@ TEST_F(ApiRoutes, WhoIsRefusedIsRefusedBeforeTheBody) {
   EXPECT_EQ(refused(request("GET", "/v1/tiers", false)), 401u);
   EXPECT_EQ(refused(request("POST", "/v1/tiers/dram/capacity", false)), 401u);
   EXPECT_EQ(refused(request("GET", "/v1/tiers/dram/capacity")), 405u);
+  for (const char* path : {"/completion", "/completions", "/chat/completions"})
+    EXPECT_EQ(refused(request("POST", path)), 503u) << path;
+  EXPECT_EQ(refused(request("OPTIONS", "/v1/chat/completions", false)), 204u);
   for (const char* path : {"/v1/tiers/", "/v1/tiers/dram", "/v1/tiers//capacity", "/v1/tiers/capacity"})
     EXPECT_EQ(refused(request("POST", path)), 404u) << path;
+}
+
+TEST_F(ApiRoutes, AKeyIsReadWhateverItsSchemeIsWrittenLike) {
+  for (const char* credentials : {"Bearer key", "bearer key", "BEARER  key", "key"}) {
+    HttpRequest head = request("GET", "/v1/tiers", false);
+    head.authorization = credentials;
+    EXPECT_EQ(refused(head), 503u) << credentials;
+    std::swap(head.authorization, head.api_key);
+    EXPECT_EQ(refused(head), 503u) << credentials;
+  }
+  for (const char* credentials : {"Bearer", "Bearer ", "Basic key", "Bearer ke", ""}) {
+    HttpRequest head = request("GET", "/v1/tiers", false);
+    head.authorization = credentials;
+    EXPECT_EQ(refused(head), 401u) << credentials;
+  }
 }
 
 TEST_F(ApiRoutes, TiersAndWhatTheyHold) {

@@ -8,7 +8,9 @@
 
 #include "core/text/chat_template.h"
 #include "tests/store/memory_source.h"
+#include "tests/tierd/api_world.h"
 #include "tools/tierd/api/api_error.h"
+#include "tools/tierd/api/chat_request.h"
 
 namespace tierd {
 namespace {
@@ -26,11 +28,11 @@ class CompletionRequestTest : public testing::Test {
     defaults_.generation.stops = {"default"};
   }
   Result<CompletionRequest> read(const json& body) {
-    return read_completion(body, *tokenizer_, defaults_, nullptr);
+    return read_completion(body, *tokenizer_, defaults_, BodyForm::completion);
   }
   Result<CompletionRequest> read_chats(const json& body) {
     const auto chat = ChatTemplate::named("chatml", tokenizer_->vocab());
-    return read_completion(body, *tokenizer_, defaults_, &*chat);
+    return read_completion(body, *tokenizer_, defaults_, BodyForm::chat, &*chat);
   }
   std::string refused(const json& fields) {
     json body = {{"prompt", "a"}};
@@ -169,7 +171,11 @@ TEST_F(CompletionRequestTest, WhatCannotBeDoneIsRefusedAndNotIgnored) {
         json{{"repetition_penalty", 1.1}}}) {
     json body = {{"prompt", "a"}};
     body.update(fields);
-    EXPECT_EQ(read(body).code(), Code::unsupported) << fields;
+    const auto request = read(body);
+    ASSERT_FALSE(request.ok()) << fields;
+    const ApiError error = api_error(request.error());
+    EXPECT_EQ(error.status, 400u) << error.message;
+    EXPECT_EQ(error.param, fields.begin().key()) << error.message;
   }
   // Said, but off.
   for (const json& fields : {json{{"grammar", ""}}, json{{"tools", json::array()}}, json{{"mirostat", 0}},
@@ -211,6 +217,110 @@ TEST_F(CompletionRequestTest, ChatsAreWrittenInTheirForm) {
               HasSubstr(R"(messages[0].content: found "a", expected an object)"));
   EXPECT_THAT(refused_chat({{"messages", {{{"role", "user"}, {"content", "a"}}}}, {"top_logprobs", 3}}),
               HasSubstr("needs logprobs"));
+}
+
+// An assistant that only called tools has said null.
+TEST_F(CompletionRequestTest, TheAssistantMayHaveSaidNothing) {
+  const auto form = ChatTemplate::named("chatml", tokenizer_->vocab());
+  json body = {{"messages",
+                {{{"role", "user"}, {"content", "x"}},
+                 {{"role", "assistant"}, {"content", nullptr}, {"refusal", nullptr}},
+                 {{"role", "user"}, {"content", "x"}, {"name", "me"}}}}};
+  EXPECT_EQ(
+      *read_chat(body, *form),
+      "<|im_start|>user\nx<|im_end|>\n<|im_start|>assistant\n<|im_end|>\n<|im_start|>user\nx<|im_end|>\n"
+      "<|im_start|>assistant\n");
+  body["messages"][1]["tool_calls"] = {{{"id", "1"}}};
+  EXPECT_THAT(read_chat(body, *form).error().line(), HasSubstr("messages[1].tool_calls: is not supported"));
+  body["messages"][1].erase("tool_calls");
+  body["messages"][1]["mood"] = "glad";
+  EXPECT_THAT(read_chat(body, *form).error().line(), HasSubstr("messages[1].mood: is no field of a message"));
+}
+
+// As the templates of these families write it.
+TEST_F(CompletionRequestTest, ToolsHaveTurnsWhereTheFamilyHasThem) {
+  const json body = {{"messages",
+                      {{{"role", "user"}, {"content", "x"}},
+                       {{"role", "tool"}, {"tool_call_id", "1"}, {"content", "A"}},
+                       {{"role", "tool"}, {"tool_call_id", "2"}, {"content", "B"}}}}};
+  const auto text = [&](const char* family) {
+    const auto written = read_chat(body, *ChatTemplate::named(family, tokenizer_->vocab()));
+    return written.ok() ? *written : written.error().line();
+  };
+  EXPECT_EQ(text("chatml"),
+            "<|im_start|>user\nx<|im_end|>\n<|im_start|>tool\nA<|im_end|>\n<|im_start|>tool\nB<|im_end|>\n"
+            "<|im_start|>assistant\n");
+  EXPECT_EQ(text("qwen3"),
+            "<|im_start|>user\nx<|im_end|>\n<|im_start|>user\n<tool_response>\nA\n</tool_response>\n"
+            "<tool_response>\nB\n</tool_response><|im_end|>\n<|im_start|>assistant\n");
+  EXPECT_THAT(text("vicuna"), HasSubstr("messages[1]: a vicuna model has no turns of tools"));
+}
+
+TEST_F(CompletionRequestTest, TheAssistantsLastMessageIsContinued) {
+  json body = {
+      {"messages", {{{"role", "user"}, {"content", "x"}}, {{"role", "assistant"}, {"content", "Sure, "}}}}};
+  const auto text = [&](const char* family) {
+    return *read_chat(body, *ChatTemplate::named(family, tokenizer_->vocab()));
+  };
+  EXPECT_EQ(text("chatml"), "<|im_start|>user\nx<|im_end|>\n<|im_start|>assistant\nSure, ");
+  EXPECT_EQ(text("vicuna"), "USER: x\nASSISTANT:Sure, ");
+  body["continue_final_message"] = true;
+  body["add_generation_prompt"] = false;
+  EXPECT_EQ(text("chatml"), "<|im_start|>user\nx<|im_end|>\n<|im_start|>assistant\nSure, ");
+  body["continue_final_message"] = false;
+  body["add_generation_prompt"] = true;
+  EXPECT_TRUE(text("chatml").ends_with("Sure, <|im_end|>\n<|im_start|>assistant\n"));
+  const auto refused = [&](json fields) {
+    const json first = {{"messages", {{{"role", "user"}, {"content", "x"}}}}};
+    fields.update(first);
+    const auto read = read_chats(fields);
+    return read.ok() ? "accepted" : read.error().line();
+  };
+  EXPECT_THAT(refused({{"continue_final_message", true}}),
+              HasSubstr("continue_final_message: the last message"));
+  EXPECT_THAT(refused({{"add_generation_prompt", false}}), HasSubstr("add_generation_prompt: false is"));
+}
+
+// Each known field has a value that asks for nothing; no field is passed over.
+TEST_F(CompletionRequestTest, FieldsAreKnownNeutralOrRefused) {
+  for (const json& fields :
+       {json{{"tools", json::array()}}, json{{"n_probs", 0}}, json{{"response_format", {{"type", "text"}}}},
+        json{{"no_such_field", nullptr}}, json{{"metadata", {{"a", "b"}}}}, json{{"store", true}},
+        json{{"n_keep", -1}}, json{{"id_slot", 0}}, json{{"cache_prompt", false}}, json{{"dry_base", 1.75}},
+        json{{"tool_choice", "auto"}}, json{{"logprobs", false}}, json{{"t_max_predict_ms", -1}},
+        json{{"stream_options", {{"include_usage", true}, {"include_obfuscation", false}}}},
+        json{{"reasoning_format", "none"}}, json{{"top_logprobs", 0}}}) {
+    EXPECT_EQ(refused(fields), "accepted") << fields;
+  }
+  for (const json& fields :
+       {json{{"no_such_field", false}}, json{{"messages", {1}}}, json{{"top_logprobs", 2}},
+        json{{"tool_choice", "required"}}, json{{"reasoning_effort", "low"}}, json{{"content", "x"}},
+        json{{"stream_options", {{"all", true}}}}, json{{"model", 5}}, json{{"return_tokens", true}}}) {
+    EXPECT_THAT(refused(fields), HasSubstr(fields.begin().key())) << fields;
+  }
+  EXPECT_EQ(read({{"prompt", "a"}, {"n_probs", 0}})->generation.logprobs, std::nullopt);
+  EXPECT_EQ(read({{"prompt", "a"}, {"n_probs", 3}})->generation.logprobs, 3u);
+  EXPECT_EQ(read({{"prompt", "a"}, {"n_cmpl", 3}})->n, 3u);
+  EXPECT_THAT(refused({{"max_tokens", 3}, {"n_predict", 4}}),
+              HasSubstr("max_tokens: differs from n_predict"));
+}
+
+TEST(TokenBound, NeverExceedsTheTokens) {
+  for (const Vocab& vocab : {byte_vocab(), small_vocab(300)}) {
+    const auto tokenizer = make_tokenizer(vocab, "test");
+    const TokenBound bound(**tokenizer);
+    Random random(7);
+    for (int i = 0; i < 200; ++i) {
+      std::string text;
+      for (uint64_t words = random.below(20); words-- > 0;) {
+        text += random.below(2) == 0 ? vocab.pieces[random.below(vocab.pieces.size())]
+                                     : std::string(1 + random.below(9), static_cast<char>(random.below(256)));
+      }
+      EXPECT_LE(bound.least_tokens(text), (*tokenizer)->encode(text, false, true).size()) << text;
+    }
+  }
+  const auto bytes = make_tokenizer(byte_vocab(), "test");
+  EXPECT_EQ(TokenBound(**bytes).least_tokens(std::string(1000, 'y')), 999u);
 }
 
 }  // namespace

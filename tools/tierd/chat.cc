@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "core/base/log.h"
@@ -20,6 +19,9 @@ constexpr const char* kHelp =
     "/clear forgets the chat, /stats shows the report up to here, /exit ends (so does Ctrl-D). A line that "
     "ends in \\\n"
     "goes on in the next one. Ctrl-C stops an answer; between answers it ends the chat.\n";
+
+// Bytes of a line, with the lines that it goes on in.
+constexpr size_t kLongestLine = size_t{1} << 20;
 
 std::atomic<Waiter*> the_answering{nullptr};
 
@@ -67,29 +69,32 @@ Status Chat::run() {
   result_.links_before = runtime_.links();
   if (arguments_.prompt_given) TIERD_TRY(answer(arguments_.prompt));
   if (arguments_.prompt_given && arguments_.single_turn) return {};
-  for (std::string text; read(text) == Line::text;) {
+  for (std::string text;;) {
+    TIERD_ASSIGN(const Line line, read(text));
+    if (line == Line::over) return {};
     TIERD_ASSIGN(const bool more, take(text));
-    if (!more) break;
+    if (!more) return {};
   }
-  return {};
 }
 
-Chat::Line Chat::read(std::string& text) {
+Result<Chat::Line> Chat::read(std::string& text) {
   text.clear();
   const bool asks = ::isatty(STDIN_FILENO) != 0;
   for (;;) {
     if (asks) (void)write_output(text.empty() ? "\n> " : "  ");
-    char* line = nullptr;
-    size_t room = 0;
-    const ssize_t size = ::getline(&line, &room, stdin);
-    std::string part(line == nullptr || size < 0 ? "" : line);
-    std::free(line);
-    if (size < 0) return text.empty() ? Line::over : Line::text;
-    while (!part.empty() && (part.back() == '\n' || part.back() == '\r')) part.pop_back();
-    const bool goes_on = part.ends_with("\\");
-    if (goes_on) part.back() = '\n';
-    text += part;
-    if (!goes_on) return Line::text;
+    const size_t begin = text.size();
+    int next = EOF;
+    while ((next = std::getc(stdin)) != EOF && next != '\n') {
+      text += static_cast<char>(next);
+      if (text.size() <= kLongestLine) continue;
+      return Error{
+          Code::invalid_argument, "chat",
+          fmt::format("a line has more than {} bytes, expected an end of line before", kLongestLine)};
+    }
+    if (next == EOF && text.size() == begin) return text.empty() ? Line::over : Line::text;
+    while (text.size() > begin && text.back() == '\r') text.pop_back();
+    if (!text.ends_with("\\")) return Line::text;
+    text.back() = '\n';
   }
 }
 

@@ -34,8 +34,9 @@ class Chat {
 
  private:
   enum class Line : uint8_t { text, over };
-  // A line, and what it goes on in after a \ at its end.
-  Line read(std::string& text);
+  // Reads a line, and those that it goes on in after a \ at its end. Error: invalid_argument, where they are
+  // longer than any chat.
+  Result<Line> read(std::string& text);
   // False: the chat is over.
   Result<bool> take(const std::string& text);
   Status answer(const std::string& text);

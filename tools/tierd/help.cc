@@ -39,8 +39,9 @@ work, reads that were needed at once (demand) apart from those that were made ah
 run ends, under its name only when it is whole. Longer runs keep their latest 262144 slices.
 
 SIGHUP, with --config: the file is read again before the next step, and another tiers.dram.capacity becomes the
-budget: what is resident shrinks or grows, and the text stays the same. Other keys take a restart; one line on
-standard error tells of each change.
+budget: what is resident shrinks or grows, and the text stays the same. Another predictor, quantizer, cache or
+balancer takes the place of the old one; a plugin that is quarantined is made anew. Other keys take a restart; one
+line on standard error tells of each change.
 
 Keys of the configuration, for the TOML file and --set, with their defaults; what a plugin takes beside them in its
 table, --plugin NAME prints:

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 #include "core/base/log.h"
 #include "core/kernel/strategies.h"
@@ -13,9 +14,9 @@
 namespace tierd {
 namespace {
 
-constexpr uint64_t kNamedAfter = 10;  // deadlines
-constexpr uint64_t kEndedAfter = 30;
-constexpr std::chrono::milliseconds kBetweenLooks(50);
+constexpr uint64_t kNamedAfter = kWallDeadlines;
+constexpr uint64_t kEndedAfter = 3 * kWallDeadlines;
+constexpr std::chrono::nanoseconds kBetweenLooks(PluginCalls::kTickNs);
 
 std::string text_of(const PluginCalls::Running& call) {
   return fmt::format("{}: {} has not returned for {:.1f} s", call.plugin, call.function,
@@ -24,10 +25,11 @@ std::string text_of(const PluginCalls::Running& call) {
 
 }  // namespace
 
-PluginWatch::PluginWatch(const PluginCalls& calls, uint64_t deadline_ns,
+PluginWatch::PluginWatch(PluginCalls& calls, uint64_t deadline_ns, std::string what,
                          std::function<void(std::string)> stuck)
     : calls_(calls),
       deadline_ns_(deadline_ns != 0 ? deadline_ns : kPluginDeadlineNs),
+      what_(std::move(what)),
       stuck_(std::move(stuck)),
       thread_([this] {
         while (!ends_.load()) {
@@ -42,10 +44,11 @@ PluginWatch::~PluginWatch() {
 }
 
 void PluginWatch::look() {
+  calls_.tick();
   const auto call = calls_.running();
   const bool stuck = call && call->ns > kNamedAfter * deadline_ns_;
   if (stuck && call->ns > kEndedAfter * deadline_ns_) {
-    say(text_of(*call) + ": the server ends");
+    say(fmt::format("{}: the {} ends", text_of(*call), what_));
     std::fflush(nullptr);
     std::_Exit(kFailed);
   }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <atomic>
 #include <csignal>
+#include <set>
+#include <string_view>
 
 #include "core/base/log.h"
 #include "tools/tierd/capacity_move.h"
@@ -13,6 +15,15 @@ namespace tierd {
 namespace {
 
 std::atomic<bool> the_hangup{false};
+
+// Returns the configuration of a kind of strategy, NULL for another table.
+template <class AnyConfig>
+auto strategy_of(AnyConfig& config, std::string_view kind) -> decltype(&config.cache) {
+  if (kind == "predictor") return &config.predictor;
+  if (kind == "quantizer") return &config.quantizer;
+  if (kind == "cache") return &config.cache;
+  return kind == "balancer" ? &config.balancer : nullptr;
+}
 
 }  // namespace
 
@@ -27,17 +38,34 @@ void Reload::ask() {
 
 void Reload::look(Runtime& runtime) {
   if (!the_hangup.load(std::memory_order_relaxed) || !the_hangup.exchange(false)) return;
+  if (!arguments_.config_file.empty()) take_file(runtime);
+  const Status broken = runtime.quarantine();
+  if (broken.ok()) return;
+  const Status anew = runtime.make_anew();
+  say(anew.ok() ? broken.error().origin + " is made anew" : anew.error().line());
+}
+
+void Reload::take_file(Runtime& runtime) {
   const auto read = load_config(arguments_.config_file, arguments_.overrides);
   if (!read.ok()) return say("not taken over: " + read.error().line());
+  std::set<std::string> swapped;
   for (const std::string& key : changed_keys(in_force_, *read)) {
     const auto is_changed = [&](const TierConfig& tier) { return key == tier.table() + ".capacity"; };
     const auto tier = std::ranges::find_if(read->tiers, is_changed);
-    if (tier == read->tiers.end() || runtime.plan().tiers.find(tier->name) == nullptr) {
-      say(fmt::format("{}: {}: takes a restart", arguments_.config_file, key));
+    if (tier != read->tiers.end() && runtime.plan().tiers.find(tier->name) != nullptr) {
+      const Status taken = take_capacity(runtime, tier->name, tier->capacity);
+      if (!taken.ok()) say(taken.error().line());
       continue;
     }
-    const Status taken = take_capacity(runtime, tier->name, tier->capacity);
-    if (!taken.ok()) say(taken.error().line());
+    const std::string kind = key.substr(0, key.find('.'));
+    if (strategy_of(in_force_, kind) == nullptr) {
+      say(fmt::format("{}: {}: takes a restart", arguments_.config_file, key));
+    } else if (swapped.insert(kind).second) {
+      const StrategyConfig next = *strategy_of(*read, kind);
+      const Status taken = runtime.swap(kind, next);
+      say(taken.ok() ? fmt::format("{} '{}' is in force", kind, next.name) : taken.error().line());
+      if (taken.ok()) *strategy_of(in_force_, kind) = next;
+    }
   }
 }
 

@@ -1,5 +1,5 @@
-// The budget changes between two steps: by SIGHUP, when the configuration is read again, or as a client
-// wants.
+// The budget and the strategies change between two steps: by SIGHUP, when the configuration is read again, or
+// as a client asks.
 #pragma once
 
 #include <string>
@@ -19,9 +19,9 @@ class Reload {
   // [any thread] As if there had been one.
   static void ask();
 
-  // [main thread, between two steps] If there was one: reads the file, `--set` over it, and tells on standard
-  // error, a line for each change, what has become of it. A file that cannot be read, and a budget that
-  // cannot be, change nothing.
+  // [main thread, between two steps] If there was one: reads the file, `--set` over it, and says on standard
+  // error, a line for each change, whether it is in force. A file that cannot be read, and a budget or a
+  // strategy that cannot be, change nothing. A strategy that is quarantined for good is made anew.
   void look(Runtime& runtime);
   // [main thread, between two steps] Another capacity of one of the run's tiers, whoever wants it; told on
   // standard error. Until the file is read again, it counts as the file's. Errors: those of
@@ -29,6 +29,8 @@ class Reload {
   Status take_capacity(Runtime& runtime, const std::string& tier, const std::string& capacity);
 
  private:
+  void take_file(Runtime& runtime);
+
   const Arguments& arguments_;
   Config in_force_;  // as file and `--set` had it
 };

@@ -160,6 +160,8 @@ ServiceState state_of(Runtime& runtime, const Batcher& batcher, const StoreWatch
   state.losses = runtime.engine().losses();
   const Dispatcher::QueueState queue = runtime.flash_queue();
   state.store_changed = watch.changed();
+  if (const Status broken = runtime.quarantine(); !broken.ok())
+    state.quarantined = broken.error().line() + "; SIGHUP makes it anew";
   state.credits = queue.credits;
   state.requests = queue.waiting;
   return state;
@@ -250,7 +252,7 @@ int serve(const Arguments& arguments, Reload& reload, RunPlan plan, RuntimeOptio
 
   PluginCalls calls;
   options.running_plugins = &calls;
-  const PluginWatch plugins(calls, uint64_t{arguments.config.plugin_deadline_ms} * 1'000'000,
+  const PluginWatch plugins(calls, uint64_t{arguments.config.plugin_deadline_ms} * 1'000'000, "server",
                             [&api](std::string why) { api.set_stuck(std::move(why)); });
   auto created = Runtime::create(std::move(plan), options);
   if (!created.ok()) return fail(created.error(), exit_code(created.error()));

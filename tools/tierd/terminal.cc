@@ -19,6 +19,7 @@
 #include "tools/command_line/exit_code.h"
 #include "tools/tierd/chat.h"
 #include "tools/tierd/drafters.h"
+#include "tools/tierd/plugin_watch.h"
 #include "tools/tierd/prompt_progress.h"
 #include "tools/tierd/read_report.h"
 #include "tools/tierd/recoding_report.h"
@@ -165,13 +166,17 @@ std::optional<ChatTemplate> form_of(const Arguments& arguments, const Vocab& voc
 
 }  // namespace
 
-int run_on_terminal(const Arguments& arguments, Reload& reload, RunPlan plan, const RuntimeOptions& options,
+int run_on_terminal(const Arguments& arguments, Reload& reload, RunPlan plan, RuntimeOptions options,
                     const Tokenizer& tokenizer, const nlohmann::json* found) {
   const auto drafters = start_drafters(plan, 1, arguments.quiet);
   if (!drafters.ok()) return fail(drafters.error(), exit_code(drafters.error()));
   Drafter* const drafter = drafters->each.empty() ? nullptr : drafters->each.front().get();
   const auto recoded = recoding_json(plan);
   if (!recoded.ok()) return fail(recoded.error(), exit_code(recoded.error()));
+  PluginCalls calls;
+  options.running_plugins = &calls;
+  const PluginWatch plugins(calls, uint64_t{arguments.config.plugin_deadline_ms} * 1'000'000, "run",
+                            [](const std::string&) {});
   auto created = Runtime::create(std::move(plan), options);
   if (!created.ok()) return fail(created.error(), exit_code(created.error()));
   Runtime& runtime = **created;

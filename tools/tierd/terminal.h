@@ -12,7 +12,7 @@ namespace tierd {
 
 // Returns the program's exit status; what is wrong has been said. `found`: the plan to compare the run with,
 // or NULL.
-int run_on_terminal(const Arguments& arguments, Reload& reload, RunPlan plan, const RuntimeOptions& options,
+int run_on_terminal(const Arguments& arguments, Reload& reload, RunPlan plan, RuntimeOptions options,
                     const Tokenizer& tokenizer, const nlohmann::json* found);
 
 }  // namespace tierd

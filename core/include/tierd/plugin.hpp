@@ -149,6 +149,7 @@ TIERD_DETAIL_FUNCTION(observe)
 TIERD_DETAIL_FUNCTION(begin_sequence)
 TIERD_DETAIL_FUNCTION(end_sequence)
 TIERD_DETAIL_FUNCTION(reads_x)
+TIERD_DETAIL_FUNCTION(fits)
 TIERD_DETAIL_FUNCTION(choose)
 TIERD_DETAIL_FUNCTION(place)
 TIERD_DETAIL_FUNCTION(assign)
@@ -206,7 +207,8 @@ struct PredictorTable {
                               pick_observe<T>(decltype(F::observe){}),
                               pick_begin_sequence<T>(decltype(F::begin_sequence){}),
                               pick_end_sequence<T>(decltype(F::end_sequence){}),
-                              pick_reads_x<T>(decltype(F::reads_x){})};
+                              pick_reads_x<T>(decltype(F::reads_x){}),
+                              pick_fits<T>(decltype(F::fits){})};
 };
 template <class T>
 struct QuantizerTable {

@@ -95,6 +95,10 @@ class LowRank {
 
   int reads_x(uint32_t site) const { return tables_[site] && !takes_all_ ? 1 : 0; }
 
+  void fits() const {
+    if (!by_threshold_) (void)keep_.neurons(1, [&](uint32_t s) { return tables_[s].has_value(); });
+  }
+
   void predict(uint32_t site, const tierd_rows_view& rows, tierd_set_out& out) {
     out.all = reads_x(site) == 0 ? 1 : 0;
     if (out.all == 0) rank(active_, *tables_[site], rows, out);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -24,6 +25,18 @@ bool same_secret(std::string_view a, std::string_view b) {
   return differs == 0;
 }
 
+// Returns the key of "Bearer KEY"; the name of a scheme has letters of any case.
+std::string_view without_scheme(std::string_view credentials) {
+  constexpr std::string_view kBearer = "bearer ";
+  const bool has_scheme = credentials.size() >= kBearer.size() &&
+                          std::equal(kBearer.begin(), kBearer.end(), credentials.begin(), [](char a, char b) {
+                            return a == std::tolower(static_cast<unsigned char>(b));
+                          });
+  if (!has_scheme) return credentials;
+  const size_t begin = credentials.find_first_not_of(' ', kBearer.size());
+  return begin == std::string_view::npos ? "" : credentials.substr(begin);
+}
+
 }  // namespace
 
 std::string_view Api::tier_in(std::string_view path) {
@@ -36,8 +49,11 @@ Api::Api(Options options, const Tokenizer& tokenizer, WorkDesk& desk)
     : options_(std::move(options)),
       metrics_(options_.sites),
       tokenizer_(tokenizer),
+      bound_(tokenizer),
       desk_(desk),
-      random_(std::random_device()()) {}
+      random_(std::random_device()()) {
+  options_.defaults.bound = &bound_;
+}
 
 void Api::set_state(ServiceState state) {
   const std::lock_guard lock(mutex_);
@@ -51,10 +67,8 @@ ServiceState Api::state() {
 
 bool Api::authorized(const HttpRequest& request) const {
   if (options_.keys.empty()) return true;
-  constexpr std::string_view kBearer = "Bearer ";
-  std::string_view given = request.api_key;
-  if (given.empty() && request.authorization.starts_with(kBearer))
-    given = std::string_view(request.authorization).substr(kBearer.size());
+  const std::string_view given =
+      without_scheme(request.api_key.empty() ? request.authorization : request.api_key);
   bool found = false;
   for (const std::string& key : options_.keys) found |= same_secret(given, key);
   return found;
@@ -87,8 +101,12 @@ std::span<const Api::Entry> Api::entries() {
       {"/detokenize", "POST", &Api::detokenize, false, true},
       {"/v1/embeddings", "POST", &Api::embeddings},
       {"/embeddings", "POST", &Api::embeddings},
+      {"/embedding", "POST", &Api::embeddings},
       {"/v1/completions", "POST", &Api::completions},
+      {"/completions", "POST", &Api::native_completions},
+      {"/completion", "POST", &Api::native_completions},
       {"/v1/chat/completions", "POST", &Api::chat_completions},
+      {"/chat/completions", "POST", &Api::chat_completions},
       {"/apply-template", "POST", &Api::apply_template, false, true},
   };
   return kEntries;
@@ -109,8 +127,9 @@ bool Api::admit(const HttpRequest& head, HttpReply& reply) {
     return false;
   };
   if (auto stranger = options_.origins.refusal(head)) return refuse(403, std::move(*stranger));
-  if (head.method == "OPTIONS" && options_.origins.may_read(head.origin)) {
-    reply.send(204, {}, {});
+  // A browser's question before a request, which never has a key.
+  if (head.method == "OPTIONS") {
+    reply.send(204, {}, {}, {{"Allow", "GET, HEAD, POST, OPTIONS"}});
     return false;
   }
   const Entry* const entry = entry_for(head);

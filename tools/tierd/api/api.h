@@ -20,6 +20,7 @@
 #include "tools/tierd/api/origins.h"
 #include "tools/tierd/api/reading_thread.h"
 #include "tools/tierd/api/service_state.h"
+#include "tools/tierd/api/token_bound.h"
 #include "tools/tierd/http/http_server.h"
 #include "tools/tierd/work_desk.h"
 
@@ -122,16 +123,20 @@ class Api final : public HttpHandler {
   void detokenize(HttpRequest& request, const std::shared_ptr<HttpReply>& reply);
   void embeddings(HttpRequest&, const std::shared_ptr<HttpReply>& reply);
   void completions(HttpRequest& request, const std::shared_ptr<HttpReply>& reply);
+  void native_completions(HttpRequest& request, const std::shared_ptr<HttpReply>& reply);
   void chat_completions(HttpRequest& request, const std::shared_ptr<HttpReply>& reply);
   void apply_template(HttpRequest& request, const std::shared_ptr<HttpReply>& reply);
 
-  void complete(HttpRequest& request, const std::shared_ptr<HttpReply>& reply, const ChatTemplate* chat);
-  void submit(const std::string& request_id, const CompletionRequest& request,
-              const std::shared_ptr<HttpReply>& reply, bool chat);
+  void complete(HttpRequest& request, const std::shared_ptr<HttpReply>& reply, BodyForm form);
+  void send_no_chat(HttpReply& reply) const;
+  std::shared_ptr<const void> room_for(const CompletionRequest& request, HttpReply& reply);
+  uint64_t most_tokenized() const;
+  void submit(const std::string& request_id, const std::shared_ptr<const CompletionRequest>& request,
+              const std::shared_ptr<HttpReply>& reply, BodyForm form);
   void hand_over(const std::shared_ptr<Submission>& submission,
                  const std::vector<std::shared_ptr<Generation>>& generations);
 
-  void ended(const Submission& submission, size_t index, const EndEvent& end) const;
+  void ended(const Submission& submission, size_t index, const EndEvent& end);
   ServiceState state();
   Result<nlohmann::json> body_of(const HttpRequest& request) const;
   void set_capacity(const std::string& name, const std::string& capacity,
@@ -142,8 +147,8 @@ class Api final : public HttpHandler {
   template <class Read, class Then>
   void read_apart(const std::shared_ptr<HttpReply>& reply, Read read, Then then) {
     const bool left = reading_->try_leave([this, reply, read = std::move(read), then = std::move(then)] {
-      server_->post([reply, then, value = read()] {
-        value.ok() ? then(*value) : send(*reply, api_error(value.error()));
+      server_->post([reply, then, value = read()]() mutable {
+        value.ok() ? then(std::move(*value)) : send(*reply, api_error(value.error()));
       });
     });
     if (!left) send(*reply, api_error(429, "too many requests wait"));
@@ -152,6 +157,9 @@ class Api final : public HttpHandler {
   Options options_;
   Metrics metrics_;
   const Tokenizer& tokenizer_;
+  const TokenBound bound_;
+  // The bytes of all requests that are not answered yet. The last of them may outlive this.
+  const std::shared_ptr<std::atomic<uint64_t>> request_bytes_ = std::make_shared<std::atomic<uint64_t>>(0);
   WorkDesk& desk_;
   HttpServer* server_ = nullptr;
   ReadingThread* reading_ = nullptr;
@@ -159,7 +167,8 @@ class Api final : public HttpHandler {
   std::atomic<double> loaded_{0};
   SetCapacity set_capacity_;  // the engine's thread's
   std::mutex mutex_;
-  std::string stuck_;  // see set_stuck
+  std::string stuck_;   // see set_stuck
+  std::string damage_;  // of the store, as the text said that needed it; empty: none is known
   ServiceState state_;
   std::mt19937_64 random_;
 };

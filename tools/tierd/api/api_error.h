@@ -1,6 +1,8 @@
 // Errors as OpenAI's and llama.cpp's clients read them.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "core/base/result.h"
@@ -8,20 +10,34 @@
 namespace tierd {
 
 inline constexpr const char* kJsonType = "application/json";
-inline constexpr const char* kRequest = "request";  // the origin of errors in what a client has sent
+// The origins of errors in a client's request: a field, which the detail begins with ("n: found 0, ..."), and
+// a body that is no JSON object.
+inline constexpr const char* kRequest = "request";
+inline constexpr const char* kRequestBody = "request body";
 
 struct ApiError {
   unsigned status = 500;
-  std::string type;     // "invalid_request_error"
-  std::string message;  // one line
+  std::string type;                       // "invalid_request_error"
+  std::string message;                    // one line
+  std::optional<std::string> param = {};  // the field that is at fault
+  // The numbers of a prompt that does not fit its context.
+  struct Overflow {
+    uint64_t prompt_tokens = 0;
+    uint64_t context = 0;
+  };
+  std::optional<Overflow> overflow = {};
 
   // {"error": {"code": 400, "message": ..., "type": ..., "param": null}}
   std::string body() const;
 };
 
 // By its status.
-ApiError api_error(unsigned status, std::string message);
-// 400 for what the client can mend, 501 for what tierd cannot, 429 for a full queue, 500 for the rest.
+ApiError api_error(unsigned status, std::string message, std::optional<std::string> param = {});
+// 400 for what the client can mend or do without, 429 for a full queue, 500 for the rest. Never 501, which
+// clients try again for seconds.
 ApiError api_error(const Error& error);
+// In llama-server's words, by which clients know that a shorter prompt would do. `at_least`: the tokens were
+// not counted to the end.
+ApiError overflow_error(uint64_t prompt_tokens, bool at_least, uint64_t context, std::string param);
 
 }  // namespace tierd

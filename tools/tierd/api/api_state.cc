@@ -17,8 +17,9 @@ using nlohmann::json;
 
 // "3.5GB", "60%", or bytes as a number.
 Result<std::string> capacity_in(const HttpRequest& request) {
-  TIERD_ASSIGN(const json body, parse_json(request.body, kRequest));
+  TIERD_ASSIGN(const json body, parse_json(request.body, kRequestBody));
   TIERD_ASSIGN(const JsonFields fields, JsonFields::of(body, kRequest));
+  TIERD_TRY(check_fields(body, BodyForm::capacity));
   if (fields.has("capacity") && body["capacity"].is_number_unsigned())
     return std::to_string(body["capacity"].get<uint64_t>());
   return fields.text("capacity");
@@ -29,7 +30,8 @@ Result<std::string> capacity_in(const HttpRequest& request) {
 void Api::health(HttpRequest&, const std::shared_ptr<HttpReply>& reply) {
   const std::string why = [this] {
     const std::lock_guard lock(mutex_);
-    return stuck_;
+    if (!stuck_.empty()) return stuck_;
+    return state_.quarantined.empty() ? damage_ : state_.quarantined;
   }();
   if (!why.empty()) return send(*reply, api_error(503, why));
   if (batcher_.load() != nullptr) return send(*reply, json{{"status", "ok"}});
@@ -55,6 +57,10 @@ void Api::models(HttpRequest&, const std::shared_ptr<HttpReply>& reply) {
 
 void Api::props(HttpRequest&, const std::shared_ptr<HttpReply>& reply) {
   const SamplerOptions& sampling = options_.defaults.generation.sampling;
+  const Vocab& vocab = tokenizer_.vocab();
+  const auto piece_of = [&](uint32_t token) {
+    return token == kNoToken ? "" : well_formed(vocab.pieces[token]);
+  };
   const json params = {{"temperature", sampling.temperature},
                        {"top_k", sampling.top_k},
                        {"top_p", sampling.top_p},
@@ -72,6 +78,10 @@ void Api::props(HttpRequest&, const std::shared_ptr<HttpReply>& reply) {
                     {"total_slots", options_.model.sequences},
                     {"model_alias", options_.model.name},
                     {"model_path", options_.model.path},
+                    {"modalities", {{"vision", false}, {"audio", false}}},
+                    {"chat_template", vocab.chat_template},
+                    {"bos_token", piece_of(vocab.bos)},
+                    {"eos_token", piece_of(vocab.eos)},
                     {"build_info", "tierd"}});
 }
 
@@ -147,7 +157,11 @@ void Api::set_capacity(const std::string& name, const std::string& capacity,
             ? set_capacity_(name, capacity)
             : Result<CapacityChange>(Error{Code::cancelled, "server", "is going down"});
     server_->post([name, change, reply] {
-      if (!change.ok()) return send(*reply, api_error(change.error()));
+      if (!change.ok()) {
+        ApiError error = api_error(change.error());
+        if (error.status == 400) error.param = "capacity";
+        return send(*reply, error);
+      }
       send(*reply, json{{"tier", name},
                         {"old_capacity_bytes", change->from_bytes},
                         {"capacity_bytes", change->to_bytes},

@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
+
+#include "core/text/text_stream.h"
+#include "tools/tierd/api/answer_json.h"
+#include "tools/tierd/api/native_answer.h"
 
 namespace tierd {
 namespace {
@@ -12,94 +16,29 @@ using nlohmann::json;
 
 constexpr const char* kEventStream = "text/event-stream";
 constexpr const char* kPing = ": ping\n\n";
+// Bytes of an answer that is kept until it is whole, beside the budget.
+constexpr uint64_t kMostKept = uint64_t{24} << 20;
+constexpr uint64_t kBytesOfLogprob = 128;
 
 std::string dump(const json& object) {
   return object.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-// A token as OpenAI's older answers have it: those that are no text by themselves by their bytes.
-std::string token_text(std::string_view bytes) {
-  std::string text = well_formed(bytes);
-  if (text == bytes) return text;
-  text = "bytes:";
-  for (const char byte : bytes) text += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
-  return text;
-}
-
-size_t characters(std::string_view bytes) {
-  const std::string text = well_formed(bytes);
-  return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
-json bytes_json(std::string_view bytes) {
-  json list = json::array();
-  for (const char byte : bytes) list.push_back(static_cast<unsigned char>(byte));
-  return list;
-}
-
-const char* reason_of(const EndEvent& end) {
-  switch (end.why) {
-    case EndEvent::Why::end_token:
-    case EndEvent::Why::stop_string:
-      return "stop";
-    case EndEvent::Why::most_tokens:
-    case EndEvent::Why::context_full:
-      return "length";
-    case EndEvent::Why::cancelled:
-      return "cancelled";
-    case EndEvent::Why::failed:
-      break;
-  }
-  return "error";
-}
-
-double per_second(uint64_t tokens, uint64_t ns) {
-  return ns == 0 ? 0 : static_cast<double>(tokens) * 1e9 / static_cast<double>(ns);
-}
-
-double milliseconds(uint64_t ns) {
-  return static_cast<double>(ns) / 1e6;
-}
-
-double milliseconds_each(uint64_t tokens, uint64_t ns) {
-  return tokens == 0 ? 0 : milliseconds(ns) / static_cast<double>(tokens);
-}
-
-// By llama.cpp's names.
-json timings_json(const GenerationTimes& end) {
-  const uint64_t computed = end.prompt_tokens - end.cached_tokens;
-  json timings = {{"cache_n", end.cached_tokens},
-                  {"prompt_n", computed},
-                  {"prompt_ms", milliseconds(end.prompt_ns)},
-                  {"prompt_per_token_ms", milliseconds_each(computed, end.prompt_ns)},
-                  {"prompt_per_second", per_second(computed, end.prompt_ns)},
-                  {"predicted_n", end.generated_tokens},
-                  {"predicted_ms", milliseconds(end.generated_ns)},
-                  {"predicted_per_token_ms", milliseconds_each(end.generated_tokens, end.generated_ns)},
-                  {"predicted_per_second", per_second(end.generated_tokens, end.generated_ns)}};
-  // As llama-server has them: where something was guessed.
-  if (end.guesses != 0) timings["draft_n"] = end.guesses, timings["draft_n_accepted"] = end.right_guesses;
-  return timings;
-}
-
 }  // namespace
 
 CompletionAnswer::CompletionAnswer(std::shared_ptr<HttpReply> reply, const Tokenizer& tokenizer,
-                                   const CompletionRequest& request, About about)
+                                   std::shared_ptr<const CompletionRequest> request, About about)
     : reply_(std::move(reply)),
       tokenizer_(tokenizer),
       about_(std::move(about)),
-      n_(request.n),
-      stream_(request.stream),
-      include_usage_(request.include_usage),
-      return_progress_(request.return_progress),
-      timings_per_token_(request.timings_per_token),
-      logprobs_(request.generation.logprobs.has_value()),
-      choices_(request.prompts.size() * request.n),
+      request_(std::move(request)),
+      n_(request_->n),
+      stream_(request_->stream),
+      logprobs_(request_->generation.logprobs.has_value()),
+      choices_(request_->prompts.size() * n_),
       left_(choices_.size()) {
-  if (!request.echo) return;
-  for (const std::vector<uint32_t>& prompt : request.prompts) echoed_.push_back(tokenizer.decode(prompt));
+  if (!request_->echo) return;
+  for (const std::vector<uint32_t>& prompt : request_->prompts) echoed_.push_back(tokenizer.decode(prompt));
 }
 
 void CompletionAnswer::accepted() {
@@ -121,25 +60,39 @@ void CompletionAnswer::event(size_t index, const GenerationEvent& event) {
 }
 
 void CompletionAnswer::take(size_t index, const ProgressEvent& event) {
-  if (!stream_ || !return_progress_) return;
+  if (!stream_ || !request_->return_progress) return;
   const PromptProgress& prompt = event.prompt;
-  json chunk = object(about_.chat ? "chat.completion.chunk" : "text_completion");
-  chunk["choices"] = json::array();
-  chunk["prompt_progress"] = {{"index", index},
-                              {"total", prompt.tokens},
-                              {"cache", prompt.cached},
-                              {"processed", prompt.done},
-                              {"time_ms", milliseconds(event.ns)}};
-  tell(std::move(chunk));
+  const json progress = {{"index", index},
+                         {"total", prompt.tokens},
+                         {"cache", prompt.cached},
+                         {"processed", prompt.done},
+                         {"time_ms", milliseconds(event.ns)}};
+  json object;
+  if (is_native()) {
+    object = native_part({index, "", {}, {.prompt_tokens = prompt.tokens}});
+  } else {
+    object = chunk();
+    object["choices"] = json::array();
+  }
+  object["prompt_progress"] = progress;
+  tell(std::move(object));
 }
 
 void CompletionAnswer::take(size_t index, const PromptTokenEvent& token) {
+  if (is_native() || !may_keep(kBytesOfLogprob * (1 + (token.logprobs ? token.logprobs->top.size() : 0))))
+    return;
   choices_[index].tokens.push_back(token);
 }
 
 void CompletionAnswer::take(size_t index, const TokenEvent& token) {
   Choice& choice = choices_[index];
+  const uint64_t logprobs = token.logprobs ? 1 + token.logprobs->top.size() : 0;
+  if (!may_keep(token.text.size() + kBytesOfLogprob * logprobs)) return;
   if (logprobs_) choice.tokens.push_back({token.token, token.bytes, token.logprobs});
+  if (is_native()) {
+    if (stream_ || request_->return_tokens) choice.numbers.push_back(token.token);
+    choice.has_new_line |= token.text.find('\n') != std::string::npos;
+  }
   if (stream_) {
     if (!token.text.empty() || logprobs_) tell_text(index, token.text, token.times);
   } else {
@@ -148,27 +101,54 @@ void CompletionAnswer::take(size_t index, const TokenEvent& token) {
 }
 
 void CompletionAnswer::take(size_t index, const EndEvent& end) {
-  if (end.why == EndEvent::Why::failed) return fail(api_error(*end.error));
+  if (end.why == EndEvent::Why::failed) {
+    // Memory that is short for a strategy is the server's, and may be raised.
+    const bool short_memory = end.error->code == Code::no_space;
+    return fail(short_memory ? api_error(503, end.error->line()) : api_error(*end.error));
+  }
   if (end.why == EndEvent::Why::cancelled) return fail(api_error(503, "the server is going down"));
   Choice& choice = choices_[index];
   choice.ended = true;
   choice.end = end;
   choice.finish_reason = reason_of(end);
+  choice.has_new_line |= end.text.find('\n') != std::string::npos;
   if (stream_) {
     if (!end.text.empty()) tell_text(index, end.text, end.times);
-    json chunk = object(about_.chat ? "chat.completion.chunk" : "text_completion");
-    const std::string nothing;
-    chunk["choices"] = json::array({choice_json(index, &nothing, true)});
-    chunk["timings"] = timings_json(end.times);
-    tell(std::move(chunk));
+    if (is_native()) {
+      tell(native_json(index, ""));
+    } else {
+      json last = chunk();
+      const std::string nothing;
+      last["choices"] = json::array({choice_json(index, &nothing, true)});
+      last["timings"] = timings_json(end.times);
+      tell(std::move(last));
+    }
   } else {
     choice.text += end.text;
   }
   if (--left_ == 0) finish();
 }
 
+// An answer that is one object is kept until its last text is over.
+bool CompletionAnswer::may_keep(uint64_t bytes) {
+  if (stream_) return true;
+  kept_bytes_ += bytes;
+  if (kept_bytes_ <= kMostKept) return true;
+  ApiError error = api_error(
+      400, fmt::format("stream: the answer takes more than {} bytes; ask for it as a stream, or for "
+                       "fewer tokens or logprobs",
+                       kMostKept));
+  error.param = "stream";
+  fail(error);
+  return false;
+}
+
 json CompletionAnswer::object(const char* kind) const {
   return {{"id", about_.id}, {"object", kind}, {"created", about_.created}, {"model", about_.model}};
+}
+
+json CompletionAnswer::chunk() const {
+  return object(is_chat() ? "chat.completion.chunk" : "text_completion");
 }
 
 void CompletionAnswer::tell(json object) {
@@ -176,10 +156,28 @@ void CompletionAnswer::tell(json object) {
 }
 
 void CompletionAnswer::tell_text(size_t index, const std::string& text, const GenerationTimes& times) {
-  json chunk = object(about_.chat ? "chat.completion.chunk" : "text_completion");
-  chunk["choices"] = json::array({choice_json(index, &text, false)});
-  if (timings_per_token_) chunk["timings"] = timings_json(times);
-  tell(std::move(chunk));
+  json object;
+  if (is_native()) {
+    Choice& choice = choices_[index];
+    object = native_part({index, text, std::exchange(choice.numbers, {}), times});
+    if (logprobs_) object["completion_probabilities"] = native_probabilities(choice.tokens, tokenizer_);
+    choice.tokens.clear();
+  } else {
+    object = chunk();
+    object["choices"] = json::array({choice_json(index, &text, false)});
+  }
+  if (request_->timings_per_token) object["timings"] = timings_json(times);
+  tell(std::move(object));
+}
+
+json CompletionAnswer::native_json(size_t index, std::string content) {
+  Choice& choice = choices_[index];
+  const std::vector<uint32_t> numbers = stream_ ? std::vector<uint32_t>() : choice.numbers;
+  json object = native_text({index, about_.model, std::move(content), numbers, choice.has_new_line},
+                            choice.end, *request_, tokenizer_.decode(request_->prompts[index / n_], true));
+  if (!stream_ && logprobs_)
+    object["completion_probabilities"] = native_probabilities(choice.tokens, tokenizer_);
+  return object;
 }
 
 // `delta` NULL: the whole of it.
@@ -189,7 +187,7 @@ json CompletionAnswer::choice_json(size_t index, const std::string* delta, bool 
   object["finish_reason"] = last ? json(choice.finish_reason) : json(nullptr);
   const bool first = !choice.begun;
   choice.begun = true;
-  if (about_.chat) {
+  if (is_chat()) {
     json message = json::object();
     if (delta == nullptr || first) message["role"] = "assistant";
     if (delta == nullptr || !last) message["content"] = delta == nullptr ? choice.text : *delta;
@@ -205,14 +203,13 @@ json CompletionAnswer::choice_json(size_t index, const std::string* delta, bool 
 
 json CompletionAnswer::logprobs_json(Choice& choice) const {
   if (!logprobs_) return nullptr;
-  return about_.chat ? token_list(choice) : token_table(choice);
+  return is_chat() ? token_list(choice) : token_table(choice);
 }
 
 // For chats.
 json CompletionAnswer::token_list(Choice& choice) const {
   json content = json::array();
-  for (; choice.told < choice.tokens.size(); ++choice.told) {
-    const PromptTokenEvent& token = choice.tokens[choice.told];
+  for (const PromptTokenEvent& token : choice.tokens) {
     json top = json::array();
     for (const TokenLogprob& other : token.logprobs->top) {
       const std::string bytes = tokenizer_.piece(other.token, true);
@@ -224,6 +221,7 @@ json CompletionAnswer::token_list(Choice& choice) const {
                        {"bytes", bytes_json(token.bytes)},
                        {"top_logprobs", std::move(top)}});
   }
+  choice.tokens.clear();
   return {{"content", std::move(content)}};
 }
 
@@ -236,8 +234,7 @@ std::string CompletionAnswer::shown(const Choice& choice, uint32_t token) const 
 // For completions.
 json CompletionAnswer::token_table(Choice& choice) const {
   json tokens = json::array(), logprobs = json::array(), tops = json::array(), offsets = json::array();
-  for (; choice.told < choice.tokens.size(); ++choice.told) {
-    const PromptTokenEvent& token = choice.tokens[choice.told];
+  for (const PromptTokenEvent& token : choice.tokens) {
     tokens.push_back(token_text(token.bytes));
     offsets.push_back(choice.characters);
     choice.characters += characters(shown(choice, token.token));
@@ -253,6 +250,7 @@ json CompletionAnswer::token_table(Choice& choice) const {
     }
     tops.push_back(std::move(top));
   }
+  choice.tokens.clear();
   return {{"tokens", std::move(tokens)},
           {"token_logprobs", std::move(logprobs)},
           {"top_logprobs", std::move(tops)},
@@ -275,23 +273,35 @@ json CompletionAnswer::usage_json() const {
 
 void CompletionAnswer::finish() {
   over_ = true;
-  if (stream_) {
-    if (include_usage_) {
-      json chunk = object(about_.chat ? "chat.completion.chunk" : "text_completion");
-      chunk["choices"] = json::array();
-      chunk["usage"] = usage_json();
-      tell(std::move(chunk));
+  if (!stream_) return reply_->send(200, kJsonType, whole());
+  if (!is_native()) {
+    if (request_->include_usage) {
+      json last = chunk();
+      last["choices"] = json::array();
+      last["usage"] = usage_json();
+      tell(std::move(last));
     }
     reply_->write("data: [DONE]\n\n");
-    return reply_->end();
   }
-  json answer = object(about_.chat ? "chat.completion" : "text_completion");
-  json choices = json::array();
-  for (size_t i = 0; i < choices_.size(); ++i) choices.push_back(choice_json(i, nullptr, true));
-  answer["choices"] = std::move(choices);
+  reply_->end();
+}
+
+// Writes one text after the other: as one JSON value, all of them with their logprobs take many times the
+// bytes.
+std::string CompletionAnswer::whole() {
+  std::string texts;
+  for (size_t i = 0; i < choices_.size(); ++i) {
+    if (i != 0) texts += ',';
+    texts += dump(is_native() ? native_json(i, choices_[i].text) : choice_json(i, nullptr, true));
+    choices_[i].tokens = {};
+  }
+  if (is_native()) return choices_.size() == 1 ? texts : "[" + texts + "]";
+  json answer = object(is_chat() ? "chat.completion" : "text_completion");
   answer["usage"] = usage_json();
   if (choices_.size() == 1) answer["timings"] = timings_json(choices_[0].end.times);
-  reply_->send(200, kJsonType, dump(answer));
+  std::string rest = dump(answer);
+  rest.pop_back();
+  return rest + ",\"choices\":[" + texts + "]}";
 }
 
 // A stream that has begun ends without [DONE].

@@ -1,5 +1,5 @@
-// Makes the answer to a completion out of what its texts tell: one object in the end, or a stream of
-// server-sent events.
+// Makes the answer to a completion out of its texts' events: one object in the end, or a stream of
+// server-sent events; in OpenAI's form or llama-server's.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +22,12 @@ class CompletionAnswer {
   struct About {
     std::string id;     // "cmpl-..."
     std::string model;  // as clients call it
-    bool chat = false;
+    BodyForm form = BodyForm::completion;
     uint64_t created = 0;  // s since 1970
   };
   // The tokenizer outlives it.
   CompletionAnswer(std::shared_ptr<HttpReply> reply, const Tokenizer& tokenizer,
-                   const CompletionRequest& request, About about);
+                   std::shared_ptr<const CompletionRequest> request, About about);
 
   // It waits for its turn: a stream begins.
   void accepted();
@@ -43,9 +43,10 @@ class CompletionAnswer {
   struct Choice {
     std::string text;
     std::string finish_reason;
-    std::vector<PromptTokenEvent> tokens;  // whose logprobs were asked for, the prompt's first
-    size_t told = 0;                       // of those, in the stream
+    std::vector<PromptTokenEvent> tokens;  // that are not told yet, with logprobs, the prompt's first
     size_t characters = 0;                 // of those that were told
+    std::vector<uint32_t> numbers;         // llama-server's "tokens", not told yet
+    bool has_new_line = false;
     bool ended = false;
     bool begun = false;  // its first delta was told
     EndEvent end;
@@ -56,6 +57,12 @@ class CompletionAnswer {
   void take(size_t index, const EndEvent& end);
 
   nlohmann::json object(const char* kind) const;
+  // A chunk of a stream in OpenAI's form.
+  nlohmann::json chunk() const;
+  bool is_chat() const { return about_.form == BodyForm::chat; }
+  bool is_native() const { return about_.form == BodyForm::native; }
+  // False, and the request has failed, where the answer has become too large to be kept.
+  bool may_keep(uint64_t bytes);
   void tell(nlohmann::json object);
   void tell_text(size_t index, const std::string& text, const GenerationTimes& times);
   nlohmann::json choice_json(size_t index, const std::string* delta, bool last);
@@ -63,7 +70,9 @@ class CompletionAnswer {
   nlohmann::json token_list(Choice& choice) const;
   nlohmann::json token_table(Choice& choice) const;
   std::string shown(const Choice& choice, uint32_t token) const;
+  nlohmann::json native_json(size_t index, std::string content);
   nlohmann::json usage_json() const;
+  std::string whole();
   void finish();
   void fail(const ApiError& why);
 
@@ -71,8 +80,10 @@ class CompletionAnswer {
   const Tokenizer& tokenizer_;
   About about_;
   std::vector<std::string> echoed_;  // [prompts], the text of each; or nothing
+  std::shared_ptr<const CompletionRequest> request_;
   uint32_t n_;
-  bool stream_, include_usage_, return_progress_, timings_per_token_, logprobs_;
+  bool stream_, logprobs_;
+  uint64_t kept_bytes_ = 0;  // of an answer that is one object
   std::vector<Choice> choices_;
   size_t left_;
   bool over_ = false;

@@ -10,6 +10,7 @@
 
 #include "core/store/json_fields.h"
 #include "tools/tierd/api/api_error.h"
+#include "tools/tierd/api/chat_request.h"
 
 namespace tierd {
 namespace {
@@ -18,15 +19,15 @@ using nlohmann::json;
 
 constexpr size_t kMostStops = 64;
 constexpr size_t kLongestStop = 4096;
-constexpr uint32_t kMostLogprobs = 20;  // as OpenAI has it for chats
+constexpr size_t kLongestBiased = 4096;  // bytes of a text whose tokens get a bias
+constexpr uint32_t kMostLogprobs = 20;   // as OpenAI has it for chats
+// Measured: a text with its events; a token that penalties count; a token of an echo in the answer's JSON.
+constexpr uint64_t kBytesOfText = 8192;
+constexpr uint64_t kBytesOfPenalty = 64;
+constexpr uint64_t kBytesOfEcho = 16;
 
-Error bad(const char* field, std::string detail) {
-  return {Code::invalid_argument, kRequest, fmt::format("{}: {}", field, detail)};
-}
-
-// In an error.
-std::string shown(const json& value) {
-  return value.dump(-1, ' ', true, json::error_handler_t::replace).substr(0, 48);
+Error bad(const char* field, const std::string& detail) {
+  return field_error(field, detail);
 }
 
 // Null counts as absent, as clients write it.
@@ -35,81 +36,24 @@ const json* find(const json& body, const char* field) {
   return it == body.end() || it->is_null() ? nullptr : &*it;
 }
 
-// What would change the answer, were it not ignored.
-Status refuse_unsupported(const json& body) {
-  const auto refuse = [&](const char* field, bool asked) -> Status {
-    if (!asked) return {};
-    return Error{Code::unsupported, kRequest, fmt::format("{}: is not supported", field)};
-  };
-  const auto given = [&](const char* field) {
-    const json* value = find(body, field);
-    return value != nullptr && !value->empty() && *value != false && *value != 0 && *value != "";
-  };
-  for (const char* field : {"adaptive_target",
-                            "allowed_token_ids",
-                            "audio",
-                            "bad_words",
-                            "chat_template",
-                            "chat_template_kwargs",
-                            "continue_final_message",
-                            "dry_multiplier",
-                            "dynatemp_range",
-                            "functions",
-                            "grammar",
-                            "guided_choice",
-                            "guided_grammar",
-                            "guided_json",
-                            "guided_regex",
-                            "image_data",
-                            "json_schema",
-                            "lora",
-                            "min_keep",
-                            "min_tokens",
-                            "mirostat",
-                            "post_sampling_probs",
-                            "prefix",
-                            "prompt_logprobs",
-                            "response_fields",
-                            "return_tokens",
-                            "stop_token_ids",
-                            "structured_outputs",
-                            "suffix",
-                            "t_max_predict_ms",
-                            "tools",
-                            "use_beam_search"}) {
-    TIERD_TRY(refuse(field, given(field)));
-  }
-  TIERD_TRY(refuse("add_generation_prompt", body.value("add_generation_prompt", json()) == false));
-  // Over the whole text, in other servers: repeat_penalty with repeat_last_n -1.
-  if (given("repetition_penalty") && body["repetition_penalty"] != 1) {
-    return Error{
-        Code::unsupported, kRequest,
-        "repetition_penalty: is not supported; repeat_penalty is, and repeat_last_n -1 for the whole text"};
-  }
-  if (const json* format = find(body, "response_format")) {
-    TIERD_TRY(refuse("response_format", !format->is_object() || format->value("type", json()) != "text"));
-  }
-  return {};
-}
-
 class Reader {
  public:
   Reader(const json& body, const JsonFields& fields, const Tokenizer& tokenizer,
-         const CompletionDefaults& defaults, const ChatTemplate* chat)
-      : body_(body), fields_(fields), tokenizer_(tokenizer), defaults_(defaults), chat_(chat) {}
+         const CompletionDefaults& defaults, BodyForm form, const ChatTemplate* chat)
+      : body_(body), fields_(fields), tokenizer_(tokenizer), defaults_(defaults), form_(form), chat_(chat) {}
 
   Result<CompletionRequest> read() {
     request_.generation = defaults_.generation;
-    TIERD_TRY(refuse_unsupported(body_));
+    TIERD_TRY(check_fields(body_, form_));
+    if (find(body_, "model") != nullptr) TIERD_TRY(fields_.text("model"));
     TIERD_TRY(read_sampling());
     TIERD_TRY(read_length());
     TIERD_TRY(read_stops());
     TIERD_TRY(read_output());
-    TIERD_TRY(chat_ != nullptr ? read_chat_logprobs() : read_logprobs());
+    TIERD_TRY(read_n_probs());
+    if (form_ == BodyForm::completion) TIERD_TRY(read_logprobs());
+    if (form_ == BodyForm::chat) TIERD_TRY(read_chat_logprobs());
     TIERD_TRY(chat_ != nullptr ? read_messages() : read_prompts());
-    const uint64_t texts = uint64_t{request_.n} * request_.prompts.size();
-    if (texts > defaults_.most_texts)
-      return bad("n", fmt::format("{} texts are asked for, at most {} at once", texts, defaults_.most_texts));
     return std::move(request_);
   }
 
@@ -170,6 +114,7 @@ class Reader {
   Status read_bias(SamplerOptions& sampling) {
     const json* bias = find(body_, "logit_bias");
     if (bias == nullptr) return {};
+    const size_t most = sampling.logit_bias.size() + tokenizer_.vocab().pieces.size();
     if (bias->size() > tokenizer_.vocab().pieces.size())
       return bad("logit_bias", "has more entries than the model has tokens");
     if (!bias->is_object() && !bias->is_array())
@@ -184,8 +129,13 @@ class Reader {
         return bad("logit_bias", fmt::format("of {}: expected a number or false", shown(key)));
       }
       if (key.is_string() && bias->is_array()) {
-        for (const uint32_t token : tokenizer_.encode(key.get<std::string>(), false, true))
+        const std::string& text = key.get_ref<const std::string&>();
+        if (text.size() > kLongestBiased)
+          return bad("logit_bias", fmt::format("a text is longer than {} bytes", kLongestBiased));
+        for (const uint32_t token : tokenizer_.encode(text, false, true))
           sampling.logit_bias.emplace_back(token, by);
+        if (sampling.logit_bias.size() > most)
+          return bad("logit_bias", "its texts have more tokens than the model");
         return {};
       }
       json token = key;
@@ -213,13 +163,26 @@ class Reader {
 
   // OpenAI's two names and llama.cpp's; -1: as many as there is room for.
   Status read_length() {
-    for (const char* field : {"n_predict", "max_tokens", "max_completion_tokens"}) {
-      if (find(body_, field) == nullptr) continue;
-      TIERD_ASSIGN(const int64_t most, whole(field, -1, -1, INT64_MAX));
-      request_.generation.most_tokens = most < 0 ? UINT64_MAX : static_cast<uint64_t>(most);
-    }
+    TIERD_ASSIGN(const std::optional<int64_t> most,
+                 one_of({"n_predict", "max_tokens", "max_completion_tokens"}, -1, INT64_MAX));
+    if (most) request_.generation.most_tokens = *most < 0 ? UINT64_MAX : static_cast<uint64_t>(*most);
     TIERD_ASSIGN(request_.generation.ignore_eos, fields_.flag("ignore_eos", request_.generation.ignore_eos));
     return {};
+  }
+
+  // A number that goes by several names. Nothing where none is given.
+  Result<std::optional<int64_t>> one_of(std::initializer_list<const char*> names, int64_t least,
+                                        int64_t most) const {
+    std::optional<int64_t> found;
+    const char* first = nullptr;
+    for (const char* name : names) {
+      if (find(body_, name) == nullptr) continue;
+      TIERD_ASSIGN(const int64_t value, whole(name, 0, least, most));
+      if (found && *found != value) return bad(name, fmt::format("differs from {}", first));
+      found = value;
+      first = name;
+    }
+    return found;
   }
 
   Status read_stops() {
@@ -241,24 +204,39 @@ class Reader {
     TIERD_ASSIGN(request_.stream, fields_.flag("stream", false));
     TIERD_ASSIGN(request_.return_progress, fields_.flag("return_progress", false));
     TIERD_ASSIGN(request_.timings_per_token, fields_.flag("timings_per_token", false));
+    TIERD_ASSIGN(request_.return_tokens, fields_.flag("return_tokens", false));
     TIERD_ASSIGN(request_.echo, fields_.flag("echo", false));
     if (fields_.has("stream_options")) {
       TIERD_ASSIGN(const JsonFields options, fields_.object("stream_options"));
+      TIERD_TRY(
+          check_fields(body_["stream_options"], "stream_options.", {"include_usage", "include_obfuscation"}));
       TIERD_ASSIGN(request_.include_usage, options.flag("include_usage", false));
     }
-    TIERD_ASSIGN(const int64_t n, whole("n", 1, 1, defaults_.most_texts));
-    request_.n = static_cast<uint32_t>(n);
-    TIERD_ASSIGN(const int64_t best_of, whole("best_of", n, 1, INT64_MAX));
-    if (best_of != n) return bad("best_of", "only the same as n is supported");
+    TIERD_ASSIGN(const std::optional<int64_t> n, one_of({"n", "n_cmpl"}, 1, defaults_.most_texts));
+    request_.n = static_cast<uint32_t>(n.value_or(1));
+    TIERD_ASSIGN(const int64_t best_of, whole("best_of", request_.n, 1, INT64_MAX));
+    if (best_of != request_.n) return bad("best_of", "only the same as n is supported");
     return {};
   }
 
-  // OpenAI's name, or llama.cpp's.
+  // OpenAI's: 0 asks for those of the tokens themselves.
   Status read_logprobs() {
-    const char* const field = find(body_, "logprobs") != nullptr ? "logprobs" : "n_probs";
-    if (find(body_, field) == nullptr) return {};
-    TIERD_ASSIGN(const int64_t top, whole(field, 0, 0, kMostLogprobs));
+    const json* const logprobs = find(body_, "logprobs");
+    const bool asked = logprobs != nullptr && *logprobs != false;
+    if (!asked) return {};
+    TIERD_ASSIGN(const int64_t top, whole("logprobs", 0, 0, kMostLogprobs));
     request_.generation.logprobs = static_cast<uint32_t>(top);
+    request_.generation.prompt_logprobs = request_.echo;
+    return {};
+  }
+
+  // llama.cpp's: 0 asks for none.
+  Status read_n_probs() {
+    const bool native = form_ == BodyForm::native;
+    TIERD_ASSIGN(const std::optional<int64_t> n, native ? one_of({"n_probs", "logprobs"}, 0, kMostLogprobs)
+                                                        : one_of({"n_probs"}, 0, kMostLogprobs));
+    if (n.value_or(0) == 0) return {};
+    request_.generation.logprobs = static_cast<uint32_t>(*n);
     request_.generation.prompt_logprobs = request_.echo;
     return {};
   }
@@ -272,7 +250,6 @@ class Reader {
   }
 
   Status read_messages() {
-    if (request_.echo) return bad("echo", "a chat has none");
     TIERD_ASSIGN(const std::string text, read_chat(body_, *chat_));
     return add_prompt(text);
   }
@@ -281,6 +258,11 @@ class Reader {
     const json* prompt = find(body_, "prompt");
     if (prompt == nullptr) return bad("prompt", "is missing");
     const bool several = prompt->is_array() && !prompt->empty() && !prompt->front().is_number();
+    const uint64_t texts = uint64_t{request_.n} * (several ? prompt->size() : 1);
+    if (texts > defaults_.most_texts) {
+      return bad(request_.n == 1 ? "prompt" : "n",
+                 fmt::format("{} texts are asked for, at most {} at once", texts, defaults_.most_texts));
+    }
     if (!several) return add_prompt(*prompt);
     for (const json& one : *prompt) TIERD_TRY(add_prompt(one));
     return {};
@@ -288,26 +270,37 @@ class Reader {
 
   // A text, or its tokens.
   Status add_prompt(const json& prompt) {
+    if (request_.too_long) return {};
+    if (prompt.is_string()) return add_text(prompt.get_ref<const std::string&>());
+    if (!prompt.is_array()) return bad("prompt", "expected a string, a list of tokens, or a list of those");
     std::vector<uint32_t> tokens;
-    const Vocab& vocab = tokenizer_.vocab();
-    if (prompt.is_string()) {
-      tokens = tokenizer_.encode(prompt.get_ref<const std::string&>(), true, true);
-    } else if (prompt.is_array()) {
-      for (const json& token : prompt) {
-        if (!is_token(token)) return bad("prompt", fmt::format("{} is no token of this model", shown(token)));
-        tokens.push_back(token.get<uint32_t>());
-      }
-    } else {
-      return bad("prompt", "expected a string, a list of tokens, or a list of those");
+    for (const json& token : prompt) {
+      if (!is_token(token)) return bad("prompt", fmt::format("{} is no token of this model", shown(token)));
+      tokens.push_back(token.get<uint32_t>());
     }
+    return add_tokens(std::move(tokens));
+  }
+
+  Status add_text(const std::string& text) {
+    if (defaults_.bound != nullptr) {
+      const uint64_t least = defaults_.bound->least_tokens(text);
+      if (least > defaults_.context) {
+        request_.too_long = TooLongPrompt{least, true};
+        return {};
+      }
+    }
+    return add_tokens(tokenizer_.encode(text, true, true));
+  }
+
+  Status add_tokens(std::vector<uint32_t> tokens) {
+    const Vocab& vocab = tokenizer_.vocab();
     if (tokens.empty()) {
       if (vocab.bos == kNoToken) return bad("prompt", "is empty, and the model has no BOS token");
       tokens.push_back(vocab.bos);
     }
-    // Before each of its texts gets a copy.
     if (tokens.size() > defaults_.context) {
-      return Error{Code::no_space, "context",
-                   fmt::format("{} tokens do not fit a context of {}", tokens.size(), defaults_.context)};
+      request_.too_long = TooLongPrompt{tokens.size(), false};
+      return {};
     }
     request_.prompts.push_back(std::move(tokens));
     return {};
@@ -333,48 +326,37 @@ class Reader {
   const JsonFields& fields_;
   const Tokenizer& tokenizer_;
   const CompletionDefaults& defaults_;
+  BodyForm form_;
   const ChatTemplate* chat_;
   CompletionRequest request_;
 };
 
 }  // namespace
 
-// A message's content is a text, or a list of parts, of which all are texts.
-Result<std::string> read_chat(const json& body, const ChatTemplate& form) {
+Result<CompletionRequest> read_completion(const json& body, const Tokenizer& tokenizer,
+                                          const CompletionDefaults& defaults, BodyForm form,
+                                          const ChatTemplate* chat) {
   TIERD_ASSIGN(const JsonFields fields, JsonFields::of(body, kRequest));
-  const json* list = find(body, "messages");
-  if (list == nullptr || !list->is_array()) return bad("messages", "expected a list of messages");
-  std::vector<ChatMessage> messages;
-  for (size_t i = 0; i < list->size(); ++i) {
-    const std::string place = fmt::format("messages[{}]", i);
-    TIERD_ASSIGN(const JsonFields message, JsonFields::of((*list)[i], kRequest, place + "."));
-    TIERD_ASSIGN(std::string role, message.text("role"));
-    if (role == "developer") role = "system";
-    std::string content;
-    const json* parts = find((*list)[i], "content");
-    if (parts != nullptr && parts->is_array()) {
-      for (const json& part : *parts) {
-        TIERD_ASSIGN(const JsonFields fields_of_part, JsonFields::of(part, kRequest, place + ".content."));
-        TIERD_ASSIGN(const std::string type, fields_of_part.text("type"));
-        if (type != "text") {
-          return Error{Code::unsupported, kRequest,
-                       fmt::format("{}.content: only texts are supported", place)};
-        }
-        TIERD_ASSIGN(const std::string text, fields_of_part.text("text"));
-        content += text;
-      }
-    } else {
-      TIERD_ASSIGN(content, message.text("content"));
-    }
-    messages.push_back({std::move(role), std::move(content)});
-  }
-  return form.apply(messages);
+  return Reader(body, fields, tokenizer, defaults, form, chat).read();
 }
 
-Result<CompletionRequest> read_completion(const json& body, const Tokenizer& tokenizer,
-                                          const CompletionDefaults& defaults, const ChatTemplate* chat) {
-  TIERD_ASSIGN(const JsonFields fields, JsonFields::of(body, kRequest));
-  return Reader(body, fields, tokenizer, defaults, chat).read();
+uint64_t request_bytes(const CompletionRequest& request) {
+  const GenerationOptions& options = request.generation;
+  uint64_t bytes = options.sampling.logit_bias.size() * sizeof(options.sampling.logit_bias[0]);
+  uint64_t stops = 0;
+  for (const std::string& stop : options.stops) stops += stop.size() + sizeof stop;
+  bytes += stops;
+  const PenaltyOptions& penalties = options.sampling.penalties;
+  for (const std::vector<uint32_t>& prompt : request.prompts) {
+    bytes += prompt.size() * sizeof(uint32_t);
+    const uint64_t last =
+        penalties.repeat_last_n < 0 ? prompt.size() : static_cast<uint64_t>(penalties.repeat_last_n);
+    uint64_t each = kBytesOfText + stops;
+    if (penalties.active()) each += kBytesOfPenalty * std::min<uint64_t>(prompt.size(), last);
+    if (request.echo) each += kBytesOfEcho * prompt.size();
+    bytes += request.n * each;
+  }
+  return bytes;
 }
 
 }  // namespace tierd

@@ -7,21 +7,24 @@
 
 namespace tierd {
 
-Result<std::shared_ptr<Generation>> Generation::create(const Tokenizer& tokenizer,
-                                                       std::vector<uint32_t> prompt,
-                                                       GenerationOptions options,
+Result<std::shared_ptr<Generation>> Generation::create(const Tokenizer& tokenizer, SharedTokens prompt,
+                                                       std::shared_ptr<const GenerationOptions> options,
+                                                       uint64_t seed,
                                                        std::function<void(GenerationEvent)> told) {
-  TIERD_ASSIGN(Sampler sampler, Sampler::create(options.sampling));
-  for (const uint32_t token : prompt) sampler.accept(token);
+  const std::shared_ptr<const SamplerOptions> sampling(options, &options->sampling);
+  TIERD_ASSIGN(Sampler sampler, Sampler::create(sampling, seed));
+  for (const uint32_t token : *prompt) sampler.accept(token);
   return std::shared_ptr<Generation>(
       new Generation(tokenizer, std::move(prompt), std::move(options), std::move(sampler), std::move(told)));
 }
 
-Generation::Generation(const Tokenizer& tokenizer, std::vector<uint32_t> prompt, GenerationOptions options,
-                       Sampler sampler, std::function<void(GenerationEvent)> told)
+Generation::Generation(const Tokenizer& tokenizer, SharedTokens prompt,
+                       std::shared_ptr<const GenerationOptions> options, Sampler sampler,
+                       std::function<void(GenerationEvent)> told)
     : tokenizer_(tokenizer),
       prompt_(std::move(prompt)),
-      options_(std::move(options)),
+      shared_options_(std::move(options)),
+      options_(*shared_options_),
       sampler_(std::move(sampler)),
       told_(std::move(told)),
       stream_(options_.stops) {}
@@ -42,7 +45,7 @@ std::optional<Logprobs> Generation::logprobs(std::span<const float> logits, uint
 
 GenerationTimes Generation::times() const {
   const uint64_t now = now_ns();
-  GenerationTimes times{.prompt_tokens = prompt_.size(),
+  GenerationTimes times{.prompt_tokens = prompt_->size(),
                         .cached_tokens = cached_,
                         .generated_tokens = generated_,
                         .guesses = guesses_,
@@ -63,8 +66,8 @@ void Generation::prompt_logits(size_t i, std::span<const float> logits) {
   const auto tell = [&](uint32_t token, std::optional<Logprobs> of) {
     told_(PromptTokenEvent{token, tokenizer_.piece(token, true), std::move(of)});
   };
-  if (i == 0) tell(prompt_[0], std::nullopt);
-  if (i + 1 < prompt_.size()) tell(prompt_[i + 1], logprobs(logits, prompt_[i + 1]));
+  if (i == 0) tell((*prompt_)[0], std::nullopt);
+  if (i + 1 < prompt_->size()) tell((*prompt_)[i + 1], logprobs(logits, (*prompt_)[i + 1]));
 }
 
 Result<std::optional<uint32_t>> Generation::next(std::span<const float> logits) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -69,11 +70,12 @@ using GenerationEvent = std::variant<ProgressEvent, PromptTokenEvent, TokenEvent
 
 class Generation final : public Continuation {
  public:
-  // The tokenizer outlives it. `told`: of every event, on the engine's thread; EndEvent is the last. Error:
+  // The tokenizer outlives it. Texts of one request share prompt and options; `seed` stands in place of the
+  // options' one. `told`: of every event, on the engine's thread; EndEvent is the last. Error:
   // invalid_argument naming the option of sampling.
-  static Result<std::shared_ptr<Generation>> create(const Tokenizer& tokenizer, std::vector<uint32_t> prompt,
-                                                    GenerationOptions options,
-                                                    std::function<void(GenerationEvent)> told);
+  static Result<std::shared_ptr<Generation>> create(const Tokenizer& tokenizer, SharedTokens prompt,
+                                                    std::shared_ptr<const GenerationOptions> options,
+                                                    uint64_t seed, std::function<void(GenerationEvent)> told);
 
   // For the batcher, once. `label`: whose it is.
   static Text text_of(std::shared_ptr<Generation> generation, std::string label);
@@ -85,14 +87,16 @@ class Generation final : public Continuation {
   void ended(TextEnd end, const Status& why) override;
 
  private:
-  Generation(const Tokenizer& tokenizer, std::vector<uint32_t> prompt, GenerationOptions options,
-             Sampler sampler, std::function<void(GenerationEvent)> told);
+  Generation(const Tokenizer& tokenizer, SharedTokens prompt,
+             std::shared_ptr<const GenerationOptions> options, Sampler sampler,
+             std::function<void(GenerationEvent)> told);
   GenerationTimes times() const;
   std::optional<Logprobs> logprobs(std::span<const float> logits, uint32_t token) const;
 
   const Tokenizer& tokenizer_;
-  std::vector<uint32_t> prompt_;
-  GenerationOptions options_;
+  SharedTokens prompt_;
+  std::shared_ptr<const GenerationOptions> shared_options_;
+  const GenerationOptions& options_;
   Sampler sampler_;
   std::function<void(GenerationEvent)> told_;
   TextStream stream_;

@@ -68,8 +68,9 @@ std::optional<std::string> Origins::refusal(const HttpRequest& head) const {
 HttpHeaders Origins::headers(const HttpRequest& head) const {
   if (!may_read(head.origin)) return {};
   return {{"Access-Control-Allow-Origin", head.origin},
-          {"Access-Control-Allow-Methods", "GET, POST"},
-          {"Access-Control-Allow-Headers", "Content-Type, Authorization, X-Api-Key, X-Request-Id"},
+          {"Access-Control-Allow-Methods", "GET, POST, OPTIONS"},
+          // "*" names every header but Authorization.
+          {"Access-Control-Allow-Headers", "Content-Type, Authorization, X-Api-Key, X-Request-Id, *"},
           {"Access-Control-Max-Age", "600"},
           {"Vary", "Origin"}};
 }

@@ -37,7 +37,8 @@ struct ServiceState {
   uint64_t pressure_grows = 0;         // and because it was not any more
   std::vector<SiteUse> use;            // [sites]
   Losses losses;
-  bool store_changed = false;  // somebody has replaced it
+  bool store_changed = false;  // it was replaced
+  std::string quarantined;     // why no text can be made before a strategy is replaced; empty: it can
   // These are about the agent that reads the store.
   uint32_t credits = 0;   // left
   uint64_t requests = 0;  // that wait for one

@@ -44,6 +44,10 @@ typedef struct tierd_predictor_1 {
    * the site computes from; 0 when they do not, which saves the kernel waiting for it. NULL: of every site.
    */
   int (*reads_x)(void* self, uint32_t site);
+  /* Whether it can work with the sizes of memories that the host says now (tierd_memory_view): TIERD_OK, or
+   * TIERD_E_NO_SPACE with a line of why not. It is asked before a memory gets another size, which is given up
+   * where the answer is no; nothing may follow from a question. Optional. Since 2.9. */
+  int (*fits)(void* self);
 } tierd_predictor_1;
 
 #ifdef __cplusplus
