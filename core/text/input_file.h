@@ -16,8 +16,8 @@ inline constexpr uint64_t kMaxTokenizerFileBytes = 256u << 20;
 
 bool is_regular_file(const std::string& path);
 
-// The whole file. Errors: not_found; invalid_argument (not a regular file, such as a folder or a pipe);
-// corrupt (larger than `max_bytes`); io_error.
+// The whole file. Errors: not_found (also of a Git LFS pointer); invalid_argument (not a regular file, such
+// as a folder or a pipe); corrupt (larger than `max_bytes`); io_error.
 Result<std::string> read_whole_file(const std::string& path, uint64_t max_bytes);
 
 // The same, parsed; the document's root must be an object. Error: corrupt, with the offset of what is not
