@@ -27,8 +27,12 @@ class PreTokenizer {
   // A word that is a piece as a whole is that token, whatever the merges say.
   bool whole_words_first() const;
 
+  // The family that a name stands for: several converters have given a rule names of their own. A name that
+  // is no alias comes back as it is.
+  static std::string_view family_of(std::string_view name);
+
   // The name for a Hugging Face `pre_tokenizer`, written as its steps joined by '\n': "Split <regex>",
-  // "ByteLevel" (splits by GPT-2's expression), "Digits", "Punctuation". Empty when not known.
+  // "ByteLevel" (splits by GPT-2's expression), "Digits" (each by itself). Empty when not known.
   static std::string_view name_of_steps(std::string_view steps);
   static std::string known_names();
 
