@@ -7,7 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "core/base/log.h"
 #include "core/text/input_file.h"
+#include "core/text/turn_ends.h"
 
 namespace tierd {
 namespace {
@@ -53,12 +55,16 @@ Status set_begin_and_end(const json& root, const std::string& file, Vocab& vocab
 }
 
 Status add_end_token(const json& value, const std::string& file, Vocab& vocab) {
-  if (!value.is_number_unsigned() || value.get<uint64_t>() >= vocab.pieces.size()) {
-    return Error{Code::corrupt, file,
-                 fmt::format("eos_token_id: expected a token id below {}, found {}", vocab.pieces.size(),
-                             shown(value.dump(-1, ' ', false, json::error_handler_t::replace)))};
+  const std::string found = shown(value.dump(-1, ' ', false, json::error_handler_t::replace));
+  if (!value.is_number_integer()) {
+    return Error{Code::corrupt, file, fmt::format("eos_token_id: expected a token's id, found {}", found)};
   }
-  vocab.end_tokens.push_back(value.get<uint32_t>());
+  if (value.is_number_unsigned() && value.get<uint64_t>() < vocab.pieces.size()) {
+    vocab.end_tokens.push_back(value.get<uint32_t>());
+  } else {
+    say_once(fmt::format("{}: eos_token_id: found {}, the tokenizer has {} tokens; taken as none", file,
+                         found, vocab.pieces.size()));
+  }
   return {};
 }
 
@@ -115,6 +121,7 @@ Status apply_special_token_files(const std::string& path, Vocab& vocab) {
     }
   }
   if (vocab.eos != kNoToken) vocab.end_tokens.push_back(vocab.eos);
+  add_turn_ends(vocab);
   std::sort(vocab.end_tokens.begin(), vocab.end_tokens.end());
   vocab.end_tokens.erase(std::unique(vocab.end_tokens.begin(), vocab.end_tokens.end()),
                          vocab.end_tokens.end());
