@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "core/base/align.h"
+#include "core/base/log.h"
 #include "core/store/gguf_names.h"
 #include "core/store/gguf_stream.h"
 
@@ -24,6 +25,7 @@ constexpr uint64_t kMaxKeyBytes = 65535;
 constexpr uint64_t kMaxTextBytes = 16 << 20;  // the longest values are chat templates
 constexpr uint64_t kMaxTensorNameBytes = 64;
 constexpr uint32_t kMaxDimensions = 4;
+constexpr uint64_t kMaxLayers = 1 << 16;  // of a list with a value for each
 // The least that one entry takes, so that a count can be held against what is left of the file.
 constexpr uint64_t kMinMetadataBytes = 8 + 1 + 4 + 1;
 constexpr uint64_t kMinTensorBytes = 8 + 1 + 4 + 8 + 4 + 8;
@@ -246,11 +248,12 @@ class GgufParser {
     uint64_t values = 1;
     for (uint32_t i = 0; i < n; ++i) {
       TIERD_ASSIGN(extents[i], stream_.number<uint64_t>(tensor.name));
-      if (extents[i] == 0 || __builtin_mul_overflow(values, extents[i], &values) || values > INT64_MAX / 8) {
+      if (__builtin_mul_overflow(values, extents[i], &values) || values > INT64_MAX / 8) {
         return tensor_error(Code::corrupt, tensor.name,
                             fmt::format("dimension {} is {}: no file holds such a tensor", i, extents[i]));
       }
     }
+    if (values == 0) return {};  // no rows and no columns: whether it is needed shows later
     const bool experts = gguf_experts_part(tensor.name).has_value();
     if ((extents[2] != 1 && !experts) || extents[3] != 1) {
       return tensor_error(Code::unsupported, tensor.name,
@@ -264,6 +267,7 @@ class GgufParser {
 
   Status tensor_type(GgufTensor& tensor) {
     TIERD_ASSIGN(const auto number, stream_.number<uint32_t>(tensor.name));
+    if (tensor.rows == 0) return {};
     const auto type = std::find_if(kTensorTypes.begin(), kTensorTypes.end(),
                                    [&](const TensorType& t) { return t.number == number; });
     if (type == kTensorTypes.end() || !type->encoding) {
@@ -281,20 +285,24 @@ class GgufParser {
     return {};
   }
 
+  static uint64_t data_bytes(const GgufTensor& tensor) {
+    return encoded_bytes(tensor.encoding, tensor.rows * tensor.cols);
+  }
+
   // Offsets count from the end of the list, aligned.
   Status place_tensors() {
     const uint64_t data_start = align_up(stream_.offset(), alignment_);
-    const uint64_t data_bytes = file_.size_bytes() - std::min(data_start, file_.size_bytes());
+    const uint64_t left_bytes = file_.size_bytes() - std::min(data_start, file_.size_bytes());
     for (GgufTensor& tensor : header_.tensors_) {
-      const uint64_t bytes = encoded_bytes(tensor.encoding, tensor.rows * tensor.cols);
+      const uint64_t bytes = data_bytes(tensor);
       if (tensor.offset % alignment_ != 0) {
         return tensor_error(Code::corrupt, tensor.name,
                             fmt::format("offset {} is not a multiple of {}", tensor.offset, alignment_));
       }
-      if (tensor.offset > data_bytes || bytes > data_bytes - tensor.offset) {
+      if (tensor.offset > left_bytes || bytes > left_bytes - tensor.offset) {
         return tensor_error(Code::corrupt, tensor.name,
                             fmt::format("{} bytes at offset {} of the data, the file has {}", bytes,
-                                        tensor.offset, data_bytes));
+                                        tensor.offset, left_bytes));
       }
       tensor.offset += data_start;
     }
@@ -304,11 +312,12 @@ class GgufParser {
   Status check_overlaps() const {
     std::vector<const GgufTensor*> sorted;
     for (const GgufTensor& tensor : header_.tensors_) sorted.push_back(&tensor);
-    std::sort(sorted.begin(), sorted.end(),
-              [](const GgufTensor* a, const GgufTensor* b) { return a->offset < b->offset; });
+    std::sort(sorted.begin(), sorted.end(), [&](const GgufTensor* a, const GgufTensor* b) {
+      return std::pair(a->offset, data_bytes(*a)) < std::pair(b->offset, data_bytes(*b));
+    });
     for (size_t i = 1; i < sorted.size(); ++i) {
       const GgufTensor& before = *sorted[i - 1];
-      if (before.offset + encoded_bytes(before.encoding, before.rows * before.cols) > sorted[i]->offset) {
+      if (before.offset + data_bytes(before) > sorted[i]->offset) {
         return tensor_error(Code::corrupt, sorted[i]->name,
                             fmt::format("overlaps tensor \"{}\"", before.name));
       }
@@ -323,6 +332,22 @@ class GgufParser {
   std::unordered_set<std::string> names_;
 };
 
+namespace {
+
+template <class Stored, class Read>
+Result<std::vector<Read>> read_elements(const File& file, const GgufArray& where) {
+  std::vector<Stored> stored(where.count);
+  TIERD_TRY(file.read_exact(where.offset, std::as_writable_bytes(std::span(stored))));
+  std::vector<Read> read(where.count);
+  std::transform(stored.begin(), stored.end(), read.begin(), [](Stored value) {
+    if constexpr (std::is_same_v<Stored, uint64_t>) value = std::min<uint64_t>(value, INT64_MAX);
+    return static_cast<Read>(value);
+  });
+  return read;
+}
+
+}  // namespace
+
 Result<GgufHeader> GgufHeader::read(const File& file) {
   GgufHeader header;
   TIERD_TRY(GgufParser(file, header).run());
@@ -335,6 +360,21 @@ const GgufTensor* GgufHeader::find(std::string_view wanted) const {
   return it == tensors_.end() ? nullptr : &*it;
 }
 
+bool GgufHeader::has_array_of(const std::string& key, GgufType type) const {
+  const GgufValue* value = get(key);
+  const auto* found = value == nullptr ? nullptr : std::get_if<GgufArray>(value);
+  return found != nullptr && found->type == type;
+}
+
+std::vector<std::string> GgufHeader::keys(std::string_view prefix) const {
+  std::vector<std::string> found;
+  for (const auto& [key, value] : values_) {
+    if (key.starts_with(prefix)) found.push_back(key);
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
 const GgufValue* GgufHeader::get(const std::string& key) const {
   const auto it = values_.find(key);
   return it == values_.end() ? nullptr : &it->second;
@@ -342,6 +382,10 @@ const GgufValue* GgufHeader::get(const std::string& key) const {
 
 Error GgufHeader::error(Code code, const std::string& key, std::string_view detail) const {
   return {code, fmt::format("{}: key \"{}\"", path_, key), std::string(detail)};
+}
+
+void GgufHeader::warn(const std::string& key, std::string_view detail) const {
+  say_once(fmt::format("{}: key \"{}\": {}", path_, key, detail));
 }
 
 Error GgufHeader::absent(const std::string& key) const {
@@ -354,9 +398,6 @@ Result<uint32_t> GgufHeader::u32(const std::string& key, std::optional<uint32_t>
     if (fallback) return *fallback;
     return absent(key);
   }
-  if (std::holds_alternative<GgufArray>(*value)) {
-    return error(Code::unsupported, key, "a list with a value for each layer, supported is one value");
-  }
   if (const auto* u = std::get_if<uint64_t>(value); u != nullptr && *u <= UINT32_MAX) {
     return static_cast<uint32_t>(*u);
   }
@@ -364,6 +405,38 @@ Result<uint32_t> GgufHeader::u32(const std::string& key, std::optional<uint32_t>
     return static_cast<uint32_t>(*i);
   }
   return error(Code::corrupt, key, "expected a whole number from 0 to 4294967295");
+}
+
+Result<uint32_t> GgufHeader::u32_of_layers(const File& file, const std::string& key, uint32_t layers,
+                                           std::optional<uint32_t> fallback) const {
+  const GgufValue* value = get(key);
+  if (value == nullptr || !std::holds_alternative<GgufArray>(*value)) return u32(key, fallback);
+  TIERD_ASSIGN(const std::vector<int64_t> list, integers(file, key, kMaxLayers));
+  if (list.size() != layers) {
+    return error(Code::corrupt, key, fmt::format("a list of {}, there are {} layers", list.size(), layers));
+  }
+  if (list.empty()) return error(Code::corrupt, key, "an empty list, expected a value for each layer");
+  const auto other = std::find_if(list.begin(), list.end(), [&](int64_t n) { return n != list.front(); });
+  if (other != list.end()) {
+    return error(Code::unsupported, key,
+                 fmt::format("a list with {} for layer 0 and {} for layer {}, supported is one value for all",
+                             list.front(), *other, other - list.begin()));
+  }
+  if (list.front() < 0 || list.front() > UINT32_MAX) {
+    return error(Code::corrupt, key, "expected whole numbers from 0 to 4294967295");
+  }
+  warn(key, fmt::format("a list of {} equal values, {} is used for all layers", list.size(), list.front()));
+  return static_cast<uint32_t>(list.front());
+}
+
+Result<int64_t> GgufHeader::integer(const std::string& key) const {
+  const GgufValue* value = get(key);
+  if (value == nullptr) return absent(key);
+  if (const auto* u = std::get_if<uint64_t>(value)) {
+    return static_cast<int64_t>(std::min<uint64_t>(*u, INT64_MAX));
+  }
+  if (const auto* i = std::get_if<int64_t>(value)) return *i;
+  return error(Code::corrupt, key, "expected a whole number");
 }
 
 Result<float> GgufHeader::f32(const std::string& key, std::optional<float> fallback) const {
@@ -425,23 +498,38 @@ Result<std::vector<std::string>> GgufHeader::strings(const File& file, const std
   return result;
 }
 
-template <class T>
-Result<std::vector<T>> GgufHeader::numbers(const File& file, const std::string& key, GgufType type,
-                                           uint64_t limit) const {
-  TIERD_ASSIGN(const GgufArray where, array(key, type, limit));
-  std::vector<T> result(where.count);
-  TIERD_TRY(file.read_exact(where.offset, std::as_writable_bytes(std::span(result))));
-  return result;
-}
-
 Result<std::vector<float>> GgufHeader::floats(const File& file, const std::string& key,
                                               uint64_t limit) const {
-  return numbers<float>(file, key, GgufType::f32, limit);
+  TIERD_ASSIGN(const GgufArray where, array(key, GgufType::f32, limit));
+  return read_elements<float, float>(file, where);
 }
 
-Result<std::vector<int32_t>> GgufHeader::integers(const File& file, const std::string& key,
+Result<std::vector<int64_t>> GgufHeader::integers(const File& file, const std::string& key,
                                                   uint64_t limit) const {
-  return numbers<int32_t>(file, key, GgufType::i32, limit);
+  const GgufValue* value = get(key);
+  const auto* found = value == nullptr ? nullptr : std::get_if<GgufArray>(value);
+  TIERD_ASSIGN(const GgufArray where, array(key, found == nullptr ? GgufType::i32 : found->type, limit));
+  switch (where.type) {
+    case GgufType::u8:
+      return read_elements<uint8_t, int64_t>(file, where);
+    case GgufType::i8:
+      return read_elements<int8_t, int64_t>(file, where);
+    case GgufType::u16:
+      return read_elements<uint16_t, int64_t>(file, where);
+    case GgufType::i16:
+      return read_elements<int16_t, int64_t>(file, where);
+    case GgufType::u32:
+      return read_elements<uint32_t, int64_t>(file, where);
+    case GgufType::i32:
+      return read_elements<int32_t, int64_t>(file, where);
+    case GgufType::u64:
+      return read_elements<uint64_t, int64_t>(file, where);
+    case GgufType::i64:
+      return read_elements<int64_t, int64_t>(file, where);
+    default:
+      return error(Code::corrupt, key,
+                   fmt::format("expected an array of whole numbers, found {}", name(where.type)));
+  }
 }
 
 }  // namespace tierd
