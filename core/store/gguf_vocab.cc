@@ -79,6 +79,16 @@ Status read_special_tokens(const GgufHeader& header, Vocab& vocab) {
   return {};
 }
 
+// Fields that change tokens.
+Status check_text_keys(const GgufHeader& header) {
+  const std::string end_key = kPrefix + "add_eos_token", space_key = kPrefix + "remove_extra_whitespaces";
+  TIERD_ASSIGN(const bool add_eos, header.flag(end_key, false));
+  if (add_eos) header.warn(end_key, "texts are there to be continued, so EOS is not added");
+  TIERD_ASSIGN(const bool removes, header.flag(space_key, false));
+  if (!removes) return {};
+  return header.error(Code::unsupported, space_key, "true, supported is false");
+}
+
 Status read_sentencepiece(const File& file, const GgufHeader& header, Vocab& vocab) {
   const std::string key = kPrefix + "scores";
   TIERD_ASSIGN(vocab.scores, header.floats(file, key, vocab.pieces.size()));
@@ -125,6 +135,7 @@ Result<std::optional<Vocab>> read_gguf_vocab(const File& file, const GgufHeader&
   TIERD_TRY(read_types(file, header, vocab));
   TIERD_ASSIGN(vocab.chat_template, header.text("tokenizer.chat_template", ""));
   TIERD_TRY(read_special_tokens(header, vocab));
+  TIERD_TRY(check_text_keys(header));
   if (vocab.kind == VocabKind::sentencepiece_bpe) {
     TIERD_TRY(read_sentencepiece(file, header, vocab));
   } else {

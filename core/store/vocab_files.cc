@@ -93,6 +93,10 @@ Result<FoundVocab> find_hf_vocab(const std::string& folder, uint32_t vocab_size,
   if (!found.vocab) return found;
 
   Vocab& vocab = *found.vocab;
+  // A tokenizer.json that begins texts with a token names it; the configuration is about the model's own
+  // texts.
+  const bool begins = vocab.add_bos && options.tokenizer.empty() && file_exists(root / "tokenizer.json");
+  const uint32_t begin = begins ? vocab.bos : kNoToken;
   const auto special_ids = [&](const JsonFields& f) { return apply_special_ids(f, vocab); };
   TIERD_TRY(with_json(root / "config.json", found, special_ids));
   TIERD_TRY(with_json(root / "generation_config.json", found, special_ids));
@@ -100,6 +104,7 @@ Result<FoundVocab> find_hf_vocab(const std::string& folder, uint32_t vocab_size,
     TIERD_ASSIGN(vocab.add_bos, f.flag("add_bos_token", vocab.add_bos));
     return {};
   }));
+  if (begin != kNoToken) vocab.bos = begin;
   return found;
 }
 

@@ -13,6 +13,7 @@ namespace tierd {
 
 // The largest tokenizer files of today are about 35 MB.
 inline constexpr uint64_t kMaxTokenizerFileBytes = 256u << 20;
+inline constexpr uint64_t kMaxTokenizerConfigBytes = 16u << 20;  // of the small files beside them
 
 bool is_regular_file(const std::string& path);
 

@@ -25,6 +25,9 @@ constexpr const char* kQwen2 =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\p{WSpace}\p{L}\p{N}]+[\r\n]*|)"
     R"(\p{WSpace}*[\r\n]+|\p{WSpace}+(?!\P{WSpace})|\p{WSpace}+)";
 
+constexpr std::string_view kLlama3Steps =
+    R"(Split (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+
 struct Family {
   std::string_view name;
   // Applied one after the other, each to what the one before cut. What does not match is kept as a word.
@@ -35,17 +38,14 @@ struct Family {
 
 constexpr Family kFamilies[] = {
     {"gpt-2", {kGpt2}, false, "ByteLevel"},
-    {"llama-bpe",
-     {kLlama3},
-     true,
-     R"(Split (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"},
+    {"llama-bpe", {kLlama3}, true, kLlama3Steps},
     {"qwen2",
      {kQwen2},
      false,
      R"(Split (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"},
     {"falcon", {R"([\p{P}$+<=>^~|`]+)", kGpt2, "[0-9][0-9][0-9]"}, false, ""},
     {"starcoder", {R"(\p{N})", kGpt2}, false, "Digits\nByteLevel"},
-    {"dbrx", {kLlama3}, false, ""},
+    {"dbrx", {kLlama3}, false, kLlama3Steps},
     {"deepseek-coder",
      {R"([\r\n])", R"(\p{WSpace}?\p{L}+)", R"(\p{WSpace}?\p{P}+)",
       R"([\x{4e00}-\x{9fa5}\x{0800}-\x{4e00}\x{ac00}-\x{d7ff}]+)", R"(\p{N})"},
@@ -240,9 +240,10 @@ std::string_view PreTokenizer::family_of(std::string_view name) {
   return name;
 }
 
-std::string_view PreTokenizer::name_of_steps(std::string_view steps) {
+std::string_view PreTokenizer::name_of_steps(std::string_view steps, bool whole_words_first) {
   for (const Family& family : kFamilies) {
-    if (!family.hugging_face_steps.empty() && family.hugging_face_steps == steps) return family.name;
+    const bool same = family.hugging_face_steps == steps && family.whole_words_first == whole_words_first;
+    if (same && !steps.empty()) return family.name;
   }
   return {};
 }

@@ -33,7 +33,8 @@ class PreTokenizer {
 
   // The name for a Hugging Face `pre_tokenizer`, written as its steps joined by '\n': "Split <regex>",
   // "ByteLevel" (splits by GPT-2's expression), "Digits" (each by itself). Empty when not known.
-  static std::string_view name_of_steps(std::string_view steps);
+  // `whole_words_first`: of the rules that look for whole words first.
+  static std::string_view name_of_steps(std::string_view steps, bool whole_words_first);
   static std::string known_names();
 
  private:

@@ -4,6 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include "core/text/added_tokens.h"
+
 namespace tierd {
 namespace {
 
@@ -50,7 +52,7 @@ void add_turn_ends(Vocab& vocab) {
     const std::string& piece = vocab.pieces[token];
     if (std::ranges::find(kTurnEnds, piece) == kTurnEnds.end()) continue;
     if (piece == kEnd && only_parts) continue;
-    vocab.types[token] = TokenType::control;
+    if (vocab.types[token] != TokenType::user_defined) make_control(token, vocab);
     if (std::ranges::find(vocab.end_tokens, token) == vocab.end_tokens.end())
       vocab.end_tokens.push_back(token);
   }

@@ -5,8 +5,9 @@
 
 namespace tierd {
 
-// Adds each of them that the vocabulary has to end_tokens, and makes it a control token: files keep some as
-// ordinary or user-defined tokens, and a model that has said one has no more to say. The list is llama.cpp's.
+// Adds each of them that the vocabulary has to end_tokens. Files keep some as user-defined tokens, or as
+// ordinary ones, which become control tokens; a model that has said one has no more to say. The list is
+// llama.cpp's.
 void add_turn_ends(Vocab& vocab);
 
 }  // namespace tierd
