@@ -86,7 +86,7 @@ Status add_token(uint64_t id, const std::string& content, AddedToken rules, bool
   AddedToken& added = listed(token, vocab);
   rules.token = token;
   rules.normalized = rules.normalized && piped;
-  rules.is_piece = !special && (was_piece || added.is_piece);
+  rules.is_piece = was_piece || added.is_piece;
   if (rules.normalized && !vocab.metaspace)
     rules.found_as = with_space_marks(content, vocab.add_space_prefix);
   added = rules;
@@ -154,7 +154,7 @@ Status add_decoder_tokens(const json& config, const std::string& file, Vocab& vo
 void make_control(uint32_t token, Vocab& vocab) {
   if (vocab.types[token] == TokenType::control || vocab.types[token] == TokenType::unknown) return;
   vocab.types[token] = TokenType::control;
-  if (vocab.added_tokens) listed(token, vocab).is_piece = false;
+  if (vocab.added_tokens) listed(token, vocab);
 }
 
 }  // namespace tierd

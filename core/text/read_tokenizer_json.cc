@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <unordered_set>
 
 #include "core/text/byte_alphabet.h"
 #include "core/text/input_file.h"
@@ -14,6 +15,7 @@
 #include "core/text/special_tokens.h"
 #include "core/text/tokenizer.h"
 #include "core/text/tokenizer_json_parts.h"
+#include "core/text/utf8.h"
 
 namespace tierd {
 namespace {
@@ -43,6 +45,7 @@ class TokenizerJson {
       return fail(Code::unsupported, "model.dropout is not known: tokens would be left to chance");
     TIERD_TRY(read_tokens(*vocab));
     TIERD_TRY(read_merges(*merges));
+    TIERD_TRY(keep_reachable_pieces(*model));
     const bool byte_level = parts_.is_byte_level();
     TIERD_TRY(byte_level ? read_byte_level(*model) : read_sentencepiece(*model));
     TIERD_TRY(parts_.check_decoder(byte_level));
@@ -78,7 +81,7 @@ class TokenizerJson {
       TIERD_ASSIGN(added.lstrip, parts_.flag(token, "lstrip", false, part));
       TIERD_ASSIGN(added.rstrip, parts_.flag(token, "rstrip", false, part));
       TIERD_ASSIGN(added.single_word, parts_.flag(token, "single_word", false, part));
-      added.is_piece = !special && vocab.contains(piece);
+      added.is_piece = vocab.contains(piece);
       const TokenType type = special ? TokenType::control : TokenType::user_defined;
       TIERD_TRY(builder.add_token(*id, piece, type, "added_tokens"));
       added.token = id->get<uint32_t>();
@@ -108,6 +111,20 @@ class TokenizerJson {
       return fail(
           Code::corrupt,
           fmt::format("model.merges[{}]: expected \"left right\" or [\"left\", \"right\"]", merges_.size()));
+    }
+    return {};
+  }
+
+  // Of the added tokens that model.vocab has, those that text may become without being found as a whole.
+  Status keep_reachable_pieces(const json& model) {
+    TIERD_ASSIGN(const bool ignore_merges, parts_.flag(model, "ignore_merges", false, "model"));
+    if (ignore_merges) return {};
+    std::unordered_set<std::string> merged;
+    for (const auto& [left, right] : merges_) merged.insert({left, right, left + right});
+    for (AddedToken& added : *vocab_.added_tokens) {
+      const std::string& piece = vocab_.pieces[added.token];
+      const bool character = !piece.empty() && utf8_character_bytes(piece, 0) == piece.size();
+      added.is_piece = added.is_piece && (character || merged.contains(piece));
     }
     return {};
   }
@@ -167,6 +184,9 @@ class TokenizerJson {
     }
     if (byte_tokens == 0 && !fuses)
       return fail(Code::unsupported, "neither model.byte_fallback nor model.fuse_unk is set");
+    if (byte_tokens == 0 && vocab_.unknown == kNoToken)
+      return fail(Code::unsupported,
+                  "model.unk_token: no piece of the vocabulary, and there are no byte tokens");
     mark_normalized_tokens();
     return set_scores_from_merges(merges_, path_, vocab_);
   }

@@ -173,8 +173,11 @@ Status TokenizerJsonParts::read_space_rule(Vocab& vocab) const {
     return fail(Code::unsupported, "neither byte-level nor written with \"▁\" for spaces");
   }
   if (pre_tokenizers_.size() > 1 || !normalizers_.empty()) {
-    return fail(Code::unsupported, fmt::format("pre_tokenizer \"{}\" beside other steps is not known",
-                                               shown(json_text(*pre_tokenizers_.back(), "type"))));
+    const json* other = normalizers_.empty() ? pre_tokenizers_.front() : normalizers_.front();
+    return fail(
+        Code::unsupported,
+        fmt::format("pre_tokenizer \"{}\" beside other steps (\"{}\") is not known",
+                    shown(json_text(*pre_tokenizers_.back(), "type")), shown(json_text(*other, "type"))));
   }
   return read_metaspace(*pre_tokenizers_.front(), vocab);
 }

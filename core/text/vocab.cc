@@ -9,7 +9,9 @@ std::vector<bool> mergeable_tokens(const Vocab& vocab) {
   }
   if (!vocab.added_tokens) return mergeable;
   for (const AddedToken& added : *vocab.added_tokens) {
-    if (added.is_piece && vocab.types[added.token] == TokenType::user_defined) mergeable[added.token] = true;
+    const TokenType type = vocab.types[added.token];
+    const bool whole = type == TokenType::user_defined || type == TokenType::control;
+    if (added.is_piece && whole) mergeable[added.token] = true;
   }
   return mergeable;
 }
