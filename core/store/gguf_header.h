@@ -68,7 +68,7 @@ class GgufHeader {
   // A number of every layer: one value, or a list with one for each of `layers`, all of them equal.
   Result<uint32_t> u32_of_layers(const File& file, const std::string& key, uint32_t layers,
                                  std::optional<uint32_t> fallback = {}) const;
-  // Of any whole number; one of u64 that does not fit is INT64_MAX.
+  // Reads a whole number of any type; one of u64 that does not fit is INT64_MAX.
   Result<int64_t> integer(const std::string& key) const;
   Result<float> f32(const std::string& key, std::optional<float> fallback = {}) const;
   Result<bool> flag(const std::string& key, std::optional<bool> fallback = {}) const;
@@ -77,7 +77,7 @@ class GgufHeader {
   // Empty where absent.
   Result<std::vector<std::string>> strings(const File& file, const std::string& key, uint64_t limit) const;
   Result<std::vector<float>> floats(const File& file, const std::string& key, uint64_t limit) const;
-  // Of any type of whole numbers; one of u64 that does not fit is INT64_MAX.
+  // Reads whole numbers of any type; one of u64 that does not fit is INT64_MAX.
   Result<std::vector<int64_t>> integers(const File& file, const std::string& key, uint64_t limit) const;
 
   // A line on standard error about a key that is not as expected and can be read all the same.

@@ -26,7 +26,7 @@ struct Origin {
   }
 };
 
-// Those of the vocabulary itself, where a file without a list of its own is to get one.
+// Lists the tokens that a vocabulary without a list finds as a whole, by their types.
 std::vector<AddedToken> tokens_by_type(const Vocab& vocab) {
   std::vector<AddedToken> tokens;
   for (uint32_t token = 0; token < vocab.pieces.size(); ++token) {

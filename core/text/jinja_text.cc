@@ -7,7 +7,7 @@ namespace tierd {
 namespace {
 
 constexpr std::string_view kSpace = " \t\r\n\v\f";
-// What stands around the parts of a canonical text; templates hold no such characters.
+// The marks around strings and tags in a canonical text. Templates hold no such characters.
 constexpr char kStringMark = '\x01';
 constexpr char kTagMark = '\x02';
 

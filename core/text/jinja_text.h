@@ -7,9 +7,9 @@
 
 namespace tierd {
 
-// What the template is once white space has been taken where Jinja takes it: beside "-", after and before the
-// tags of blocks (trim_blocks and lstrip_blocks, which transformers sets), and inside tags. Strings are as
-// they read, comments are gone. Two templates of one canonical text write the same texts.
+// Returns the template without the white space that Jinja takes: beside "-", after and before the tags of
+// blocks (trim_blocks and lstrip_blocks, which transformers sets), and inside tags. Strings are as they read,
+// comments are gone. Two templates of one canonical text write the same texts.
 std::string canonical_jinja(std::string_view text);
 
 }  // namespace tierd

@@ -13,7 +13,7 @@ enum class EmptySystem : uint8_t { stays, goes, goes_first };
 struct KnownTemplate {
   uint64_t checksum = 0;    // of its canonical text (canonical_jinja)
   std::string_view family;  // whose form it writes
-  // Where it writes something else than the family, or nothing at all, a chat is refused.
+  // Chats of which it writes something else than the family does are refused:
   bool takes_turns = false;     // after the system, user and assistant in turns
   bool ends_with_user = false;  // a chat that the assistant has ended
   bool system_first = false;    // a system's words further down

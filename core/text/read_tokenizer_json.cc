@@ -115,7 +115,7 @@ class TokenizerJson {
     return {};
   }
 
-  // Of the added tokens that model.vocab has, those that text may become without being found as a whole.
+  // Marks the added tokens of model.vocab that text may become without being found as a whole.
   Status keep_reachable_pieces(const json& model) {
     TIERD_ASSIGN(const bool ignore_merges, parts_.flag(model, "ignore_merges", false, "model"));
     if (ignore_merges) return {};
@@ -138,7 +138,7 @@ class TokenizerJson {
     return read_missing_bytes(model);
   }
 
-  // What becomes of bytes that the vocabulary lacks: the unknown token, or nothing.
+  // Bytes that the vocabulary lacks become the unknown token, or nothing.
   Status read_missing_bytes(const json& model) {
     const std::string unknown = json_text(model, "unk_token");
     const auto token_of = [&](const std::string& piece) { return std::ranges::find(vocab_.pieces, piece); };

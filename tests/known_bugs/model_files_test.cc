@@ -169,7 +169,7 @@ TEST(KnownBugs, EmptyTensorsThatNoArchitectureNames) {
     b.tensor("extra").extents = {0, 2, 2}, b.tensor("extra").type = 26;
   });
   EXPECT_NE(gguf.source, nullptr) << gguf.lines;
-  // One that is named is needed, and one that is not empty has a meaning.
+  // A tensor that is named is needed, and a tensor with values has a meaning.
   EXPECT_THAT(open_gguf([](GgufBuilder& b) { b.add_f32("output_norm.weight", {0}, 0); }).lines,
               HasSubstr("tensor \"out_norm\": shape [0, 0]"));
   EXPECT_THAT(open_folder([](TinyHfModel& m) { m.weights.add_f32("_extra_state", {1}, 0); }).lines,
