@@ -131,10 +131,10 @@ Status read_rope(const json& root, const JsonFields& f, float rotary, ModelConfi
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     if (!f.has(key)) continue;
     TIERD_ASSIGN(const JsonFields nested, f.object(key));
-    TIERD_TRY(check_rope_fields(root.at(key), nested));
     TIERD_ASSIGN(rope.theta, nested.f32("rope_theta", rope.theta));
     TIERD_ASSIGN(rotary_factor, nested.f32("partial_rotary_factor", rotary_factor));
     TIERD_TRY(read_rope_scaling(nested, rope));
+    TIERD_TRY(check_rope_fields(root.at(key), nested));
   }
   TIERD_TRY(unless(rotary_factor > 0 && rotary_factor <= 1, f, "partial_rotary_factor", "expected 0 to 1"));
   if (rotary_factor != kAllRotary)
