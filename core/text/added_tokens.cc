@@ -77,17 +77,14 @@ Status make_room(uint64_t id, const std::string& content, const Origin& origin, 
 Status add_token(uint64_t id, const std::string& content, AddedToken rules, bool special,
                  const Origin& origin, Vocab& vocab) {
   if (content.empty()) return {};
-  // Without normalizers of Hugging Face's there is nothing to wait for.
-  const bool piped = vocab.added_tokens.has_value() && vocab.kind == VocabKind::sentencepiece_bpe;
   const bool known = id < vocab.pieces.size();
   const bool was_piece = known && vocab.types[id] == TokenType::normal;
   TIERD_TRY(make_room(id, content, origin, vocab));
   const auto token = static_cast<uint32_t>(id);
   AddedToken& added = listed(token, vocab);
   rules.token = token;
-  rules.normalized = rules.normalized && piped;
   rules.is_piece = was_piece || added.is_piece;
-  if (rules.normalized && !vocab.metaspace)
+  if (rules.normalized && !vocab.metaspace && vocab.kind == VocabKind::sentencepiece_bpe)
     rules.found_as = with_space_marks(content, vocab.add_space_prefix);
   added = rules;
   if (vocab.types[token] != TokenType::unknown)
@@ -122,7 +119,7 @@ Status add_listed_tokens(const json& root, const std::string& file, Vocab& vocab
   return {};
 }
 
-Status add_decoder_tokens(const json& config, const std::string& file, Vocab& vocab) {
+Status add_decoder_tokens(const json& config, const std::string& file, bool piped, Vocab& vocab) {
   const json* decoder = json_member(config, "added_tokens_decoder");
   if (decoder == nullptr) return {};
   const Origin whole{file, "added_tokens_decoder"};
@@ -142,7 +139,8 @@ Status add_decoder_tokens(const json& config, const std::string& file, Vocab& vo
     if (content.empty()) return origin.corrupt("content: expected the token's text");
     AddedToken rules;
     TIERD_ASSIGN(const bool special, flag(*token, "special", origin));
-    TIERD_ASSIGN(rules.normalized, flag(*token, "normalized", origin));
+    TIERD_ASSIGN(const bool normalized, flag(*token, "normalized", origin));
+    rules.normalized = normalized && piped;
     TIERD_ASSIGN(rules.lstrip, flag(*token, "lstrip", origin));
     TIERD_ASSIGN(rules.rstrip, flag(*token, "rstrip", origin));
     TIERD_ASSIGN(rules.single_word, flag(*token, "single_word", origin));

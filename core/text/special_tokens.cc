@@ -150,7 +150,7 @@ Status apply_special_token_files(const std::string& path, Vocab& vocab) {
   if (added) TIERD_TRY(add_listed_tokens(*added, file, vocab));
   std::string config_file;
   TIERD_ASSIGN(const std::optional<json> config, read_beside(path, "tokenizer_config.json", config_file));
-  if (config) TIERD_TRY(add_decoder_tokens(*config, config_file, vocab));
+  if (config) TIERD_TRY(add_decoder_tokens(*config, config_file, piped, vocab));
   // tokenizer_config.json is read last: where the two differ, it is the one that programs obey.
   TIERD_ASSIGN(const std::optional<json> map, read_beside(path, "special_tokens_map.json", file));
   if (map) TIERD_TRY(set_special_tokens(*map, file, vocab));

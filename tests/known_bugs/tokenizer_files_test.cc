@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "core/store/vocab_files.h"
@@ -95,6 +96,32 @@ TEST(KnownBugs, AddedTokensTakeSpacesAndStandAlone) {
   root["model"]["vocab"].erase("▁hi");
   root["model"]["vocab"]["[x]"] = 6;
   EXPECT_THAT(encoded(root, "hi hii"), ElementsAre(9, 3, 5, 5));
+}
+
+TEST(KnownBugs, TokensAreAddedBesideASentencepieceModel_llama_cpp_3633) {
+  const TempFolder folder;
+  const std::string model = folder.path() + "/tokenizer.model";
+  std::filesystem::copy_file(TIERD_SOURCE_DIR "/tests/golden/tokenizer/plain.model", model);
+  const auto plain = read_tokenizer_model(model);
+  ASSERT_TRUE(plain.ok()) << plain.error().line();
+  const auto size = static_cast<uint32_t>(plain->pieces.size());
+  folder.write("added_tokens.json", json{{"<|turn|>", size}, {"<|tool|>", size + 1}}.dump());
+  const auto encode = [&](const std::string& text) {
+    const auto vocab = read_tokenizer_model(model);
+    return (*make_tokenizer(*vocab, "test"))->encode(text, false, true);
+  };
+  EXPECT_THAT(encode("<|turn|><|tool|>"), ElementsAre(size, size + 1));
+  const json token = {{"content", "<|tool|>"}, {"normalized", true}, {"special", false}};
+  json first = token;
+  first["content"] = "<|turn|>";
+  folder.write("added_tokens.json", "{}");
+  folder.write(
+      "tokenizer_config.json",
+      json{{"added_tokens_decoder", {{std::to_string(size), first}, {std::to_string(size + 1), token}}}}
+          .dump());
+  EXPECT_THAT(encode("<|turn|><|tool|>"), ElementsAre(size, size + 1));
+  EXPECT_EQ(encode("a<|tool|>a").size(), encode("a<|turn|>a").size())
+      << "the second is found as the first is";
 }
 
 // The 256 pieces of GPT-2's byte alphabet, "(x" (256), and <|endoftext|> (257).
