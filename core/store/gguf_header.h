@@ -32,6 +32,10 @@ enum class GgufType : uint32_t {
   f64 = 12,
 };
 
+std::string_view name(GgufType type);
+
+inline constexpr uint64_t kMaxGgufTextBytes = 16 << 20;  // the longest values are chat templates
+
 // An array stays in the file until somebody asks for it.
 struct GgufArray {
   GgufType type = GgufType::u8;  // of the elements; never array
