@@ -8,7 +8,9 @@
 
 #include <chrono>
 #include <cstdio>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 
 namespace tierd {
@@ -66,6 +68,13 @@ void say(std::string_view line, std::span<const LogField> fields) {
   text += '\n';
   // In one piece: other threads have something to say, too.
   std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+void say_once(std::string_view line) {
+  static std::mutex guard;
+  static std::set<std::string, std::less<>> said;
+  const std::lock_guard lock(guard);
+  if (said.emplace(line).second) say(line);
 }
 
 }  // namespace tierd

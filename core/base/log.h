@@ -25,4 +25,7 @@ struct LogField {
 // {"time": "2026-11-23T03:40:00.123Z", "level": "info", "message": line, the fields}.
 void say(std::string_view line, std::span<const LogField> fields = {});
 
+// The same, of a line that this process has not written yet: a model is read more than once. [any thread]
+void say_once(std::string_view line);
+
 }  // namespace tierd

@@ -10,12 +10,23 @@
 
 #include <fmt/format.h>
 
+#include "core/base/lfs_pointer.h"
+
 namespace tierd {
 namespace {
 
 Error system_error(std::string origin, std::string_view what, int number) {
   const Code code = number == ENOENT || number == ENOTDIR ? Code::not_found : Code::io_error;
   return {code, std::move(origin), fmt::format("{}: {}", what, std::generic_category().message(number))};
+}
+
+// Every file of a model is opened here, so that none of them needs a check of its own.
+Status refuse_pointer_file(int descriptor, const std::string& path) {
+  char beginning[kLfsPointerBeginning.size()];
+  const ssize_t got = ::pread(descriptor, beginning, sizeof beginning, 0);
+  // A file that cannot be read gives its error where it is read.
+  if (got < 0) return {};
+  return refuse_lfs_pointer(std::string_view(beginning, static_cast<size_t>(got)), path);
 }
 
 }  // namespace
@@ -31,6 +42,7 @@ Result<File> File::open(const std::string& path) {
     return Error{Code::invalid_argument, path,
                  S_ISDIR(status.st_mode) ? "is a folder, expected a file" : "is not a regular file"};
   }
+  TIERD_TRY(refuse_pointer_file(descriptor, path));
   file.size_bytes_ = static_cast<uint64_t>(status.st_size);
   file.modified_ns_ = int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
   return file;

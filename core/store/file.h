@@ -13,7 +13,7 @@ namespace tierd {
 
 class File {
  public:
-  // Errors: not_found, invalid_argument (not a regular file), io_error.
+  // Errors: not_found (also of a Git LFS pointer), invalid_argument (not a regular file), io_error.
   static Result<File> open(const std::string& path);
   File(File&& other) noexcept;
   File& operator=(File&& other) noexcept;

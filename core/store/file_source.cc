@@ -92,6 +92,8 @@ Result<std::vector<TensorInfo>> select_required(const SourceParts& parts) {
     selected.push_back(*found->second);
     unused.erase(found);
   }
+  // Empty tensors hold what programs of training left there, and nothing of the model.
+  std::erase_if(unused, [](const auto& named) { return named.second->bytes() == 0; });
   if (!unused.empty()) {
     // Left out, it would silently change what the model says.
     return tensor_error(parts, *unused.begin()->second, Code::unsupported,

@@ -23,7 +23,7 @@ struct SourceParts {
 
 // Checks what no reader should have to: that the tensors are those required and no others, their shapes, and
 // that they lie inside their files. Errors: corrupt; unsupported for a tensor that the
-// architecture does not use.
+// architecture does not use, unless it is empty.
 Result<std::unique_ptr<TensorSource>> make_file_source(SourceParts parts);
 
 }  // namespace tierd

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cmath>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -21,15 +20,12 @@ static_assert(std::endian::native == std::endian::little, "files are little-endi
 constexpr uint64_t kDefaultAlignment = 32;
 constexpr uint64_t kMaxAlignment = 1 << 20;
 constexpr uint64_t kMaxKeyBytes = 65535;
-constexpr uint64_t kMaxTextBytes = 16 << 20;  // the longest values are chat templates
 constexpr uint64_t kMaxTensorNameBytes = 64;
 constexpr uint32_t kMaxDimensions = 4;
 // The least that one entry takes, so that a count can be held against what is left of the file.
 constexpr uint64_t kMinMetadataBytes = 8 + 1 + 4 + 1;
 constexpr uint64_t kMinTensorBytes = 8 + 1 + 4 + 8 + 4 + 8;
 
-constexpr std::array<std::string_view, 13> kTypeNames = {
-    "u8", "i8", "u16", "i16", "u32", "i32", "f32", "bool", "string", "array", "u64", "i64", "f64"};
 constexpr std::array<uint32_t, 13> kTypeBytes = {1, 1, 2, 2, 4, 4, 4, 1, 8, 0, 8, 8, 8};
 
 struct TensorType {
@@ -82,13 +78,9 @@ std::string supported_types() {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-std::string_view name(GgufType type) {
-  return kTypeNames[static_cast<size_t>(type)];
-}
-
 Result<GgufType> to_type(uint32_t number, const GgufStream& stream) {
-  if (number >= kTypeNames.size()) {
-    return stream.error(fmt::format("metadata type {}, known are 0 to {}", number, kTypeNames.size() - 1));
+  if (number >= kTypeBytes.size()) {
+    return stream.error(fmt::format("metadata type {}, known are 0 to {}", number, kTypeBytes.size() - 1));
   }
   return static_cast<GgufType>(number);
 }
@@ -180,7 +172,7 @@ class GgufParser {
         return GgufValue(byte == 1);
       }
       case GgufType::string: {
-        TIERD_ASSIGN(std::string text, stream_.text(key, kMaxTextBytes));
+        TIERD_ASSIGN(std::string text, stream_.text(key, kMaxGgufTextBytes));
         return GgufValue(std::move(text));
       }
       case GgufType::array:
@@ -246,11 +238,12 @@ class GgufParser {
     uint64_t values = 1;
     for (uint32_t i = 0; i < n; ++i) {
       TIERD_ASSIGN(extents[i], stream_.number<uint64_t>(tensor.name));
-      if (extents[i] == 0 || __builtin_mul_overflow(values, extents[i], &values) || values > INT64_MAX / 8) {
+      if (__builtin_mul_overflow(values, extents[i], &values) || values > INT64_MAX / 8) {
         return tensor_error(Code::corrupt, tensor.name,
                             fmt::format("dimension {} is {}: no file holds such a tensor", i, extents[i]));
       }
     }
+    if (values == 0) return {};  // no rows and no columns: whether it is needed shows later
     const bool experts = gguf_experts_part(tensor.name).has_value();
     if ((extents[2] != 1 && !experts) || extents[3] != 1) {
       return tensor_error(Code::unsupported, tensor.name,
@@ -264,6 +257,7 @@ class GgufParser {
 
   Status tensor_type(GgufTensor& tensor) {
     TIERD_ASSIGN(const auto number, stream_.number<uint32_t>(tensor.name));
+    if (tensor.rows == 0) return {};
     const auto type = std::find_if(kTensorTypes.begin(), kTensorTypes.end(),
                                    [&](const TensorType& t) { return t.number == number; });
     if (type == kTensorTypes.end() || !type->encoding) {
@@ -281,20 +275,24 @@ class GgufParser {
     return {};
   }
 
+  static uint64_t data_bytes(const GgufTensor& tensor) {
+    return encoded_bytes(tensor.encoding, tensor.rows * tensor.cols);
+  }
+
   // Offsets count from the end of the list, aligned.
   Status place_tensors() {
     const uint64_t data_start = align_up(stream_.offset(), alignment_);
-    const uint64_t data_bytes = file_.size_bytes() - std::min(data_start, file_.size_bytes());
+    const uint64_t left_bytes = file_.size_bytes() - std::min(data_start, file_.size_bytes());
     for (GgufTensor& tensor : header_.tensors_) {
-      const uint64_t bytes = encoded_bytes(tensor.encoding, tensor.rows * tensor.cols);
+      const uint64_t bytes = data_bytes(tensor);
       if (tensor.offset % alignment_ != 0) {
         return tensor_error(Code::corrupt, tensor.name,
                             fmt::format("offset {} is not a multiple of {}", tensor.offset, alignment_));
       }
-      if (tensor.offset > data_bytes || bytes > data_bytes - tensor.offset) {
+      if (tensor.offset > left_bytes || bytes > left_bytes - tensor.offset) {
         return tensor_error(Code::corrupt, tensor.name,
                             fmt::format("{} bytes at offset {} of the data, the file has {}", bytes,
-                                        tensor.offset, data_bytes));
+                                        tensor.offset, left_bytes));
       }
       tensor.offset += data_start;
     }
@@ -304,11 +302,12 @@ class GgufParser {
   Status check_overlaps() const {
     std::vector<const GgufTensor*> sorted;
     for (const GgufTensor& tensor : header_.tensors_) sorted.push_back(&tensor);
-    std::sort(sorted.begin(), sorted.end(),
-              [](const GgufTensor* a, const GgufTensor* b) { return a->offset < b->offset; });
+    std::sort(sorted.begin(), sorted.end(), [&](const GgufTensor* a, const GgufTensor* b) {
+      return std::pair(a->offset, data_bytes(*a)) < std::pair(b->offset, data_bytes(*b));
+    });
     for (size_t i = 1; i < sorted.size(); ++i) {
       const GgufTensor& before = *sorted[i - 1];
-      if (before.offset + encoded_bytes(before.encoding, before.rows * before.cols) > sorted[i]->offset) {
+      if (before.offset + data_bytes(before) > sorted[i]->offset) {
         return tensor_error(Code::corrupt, sorted[i]->name,
                             fmt::format("overlaps tensor \"{}\"", before.name));
       }
@@ -327,121 +326,6 @@ Result<GgufHeader> GgufHeader::read(const File& file) {
   GgufHeader header;
   TIERD_TRY(GgufParser(file, header).run());
   return header;
-}
-
-const GgufTensor* GgufHeader::find(std::string_view wanted) const {
-  const auto it = std::find_if(tensors_.begin(), tensors_.end(),
-                               [&](const GgufTensor& tensor) { return tensor.name == wanted; });
-  return it == tensors_.end() ? nullptr : &*it;
-}
-
-const GgufValue* GgufHeader::get(const std::string& key) const {
-  const auto it = values_.find(key);
-  return it == values_.end() ? nullptr : &it->second;
-}
-
-Error GgufHeader::error(Code code, const std::string& key, std::string_view detail) const {
-  return {code, fmt::format("{}: key \"{}\"", path_, key), std::string(detail)};
-}
-
-Error GgufHeader::absent(const std::string& key) const {
-  return error(Code::corrupt, key, "missing");
-}
-
-Result<uint32_t> GgufHeader::u32(const std::string& key, std::optional<uint32_t> fallback) const {
-  const GgufValue* value = get(key);
-  if (value == nullptr) {
-    if (fallback) return *fallback;
-    return absent(key);
-  }
-  if (std::holds_alternative<GgufArray>(*value)) {
-    return error(Code::unsupported, key, "a list with a value for each layer, supported is one value");
-  }
-  if (const auto* u = std::get_if<uint64_t>(value); u != nullptr && *u <= UINT32_MAX) {
-    return static_cast<uint32_t>(*u);
-  }
-  if (const auto* i = std::get_if<int64_t>(value); i != nullptr && *i >= 0 && *i <= UINT32_MAX) {
-    return static_cast<uint32_t>(*i);
-  }
-  return error(Code::corrupt, key, "expected a whole number from 0 to 4294967295");
-}
-
-Result<float> GgufHeader::f32(const std::string& key, std::optional<float> fallback) const {
-  const GgufValue* value = get(key);
-  if (value == nullptr) {
-    if (fallback) return *fallback;
-    return absent(key);
-  }
-  const auto* number = std::get_if<double>(value);
-  if (number == nullptr || !std::isfinite(static_cast<float>(*number))) {
-    return error(Code::corrupt, key, "expected a finite float");
-  }
-  return static_cast<float>(*number);
-}
-
-Result<bool> GgufHeader::flag(const std::string& key, std::optional<bool> fallback) const {
-  const GgufValue* value = get(key);
-  if (value == nullptr) {
-    if (fallback) return *fallback;
-    return absent(key);
-  }
-  if (const auto* flag = std::get_if<bool>(value)) return *flag;
-  return error(Code::corrupt, key, "expected a bool");
-}
-
-Result<std::string> GgufHeader::text(const std::string& key, std::optional<std::string> fallback) const {
-  const GgufValue* value = get(key);
-  if (value == nullptr) {
-    if (fallback) return *std::move(fallback);
-    return absent(key);
-  }
-  if (const auto* text = std::get_if<std::string>(value)) return *text;
-  return error(Code::corrupt, key, "expected a string");
-}
-
-Result<GgufArray> GgufHeader::array(const std::string& key, GgufType type, uint64_t limit) const {
-  const GgufValue* value = get(key);
-  if (value == nullptr) return GgufArray{type, 0, 0};
-  const auto* array = std::get_if<GgufArray>(value);
-  if (array == nullptr || array->type != type) {
-    return error(Code::corrupt, key, fmt::format("expected an array of {}", name(type)));
-  }
-  if (array->count > limit) {
-    return error(Code::corrupt, key, fmt::format("{} elements, expected at most {}", array->count, limit));
-  }
-  return *array;
-}
-
-Result<std::vector<std::string>> GgufHeader::strings(const File& file, const std::string& key,
-                                                     uint64_t limit) const {
-  TIERD_ASSIGN(const GgufArray where, array(key, GgufType::string, limit));
-  GgufStream stream(file, where.offset);
-  std::vector<std::string> result;
-  result.reserve(where.count);
-  for (uint64_t i = 0; i < where.count; ++i) {
-    TIERD_ASSIGN(std::string text, stream.text(key, kMaxTextBytes));
-    result.push_back(std::move(text));
-  }
-  return result;
-}
-
-template <class T>
-Result<std::vector<T>> GgufHeader::numbers(const File& file, const std::string& key, GgufType type,
-                                           uint64_t limit) const {
-  TIERD_ASSIGN(const GgufArray where, array(key, type, limit));
-  std::vector<T> result(where.count);
-  TIERD_TRY(file.read_exact(where.offset, std::as_writable_bytes(std::span(result))));
-  return result;
-}
-
-Result<std::vector<float>> GgufHeader::floats(const File& file, const std::string& key,
-                                              uint64_t limit) const {
-  return numbers<float>(file, key, GgufType::f32, limit);
-}
-
-Result<std::vector<int32_t>> GgufHeader::integers(const File& file, const std::string& key,
-                                                  uint64_t limit) const {
-  return numbers<int32_t>(file, key, GgufType::i32, limit);
 }
 
 }  // namespace tierd

@@ -32,6 +32,10 @@ enum class GgufType : uint32_t {
   f64 = 12,
 };
 
+std::string_view name(GgufType type);
+
+inline constexpr uint64_t kMaxGgufTextBytes = 16 << 20;  // the longest values are chat templates
+
 // An array stays in the file until somebody asks for it.
 struct GgufArray {
   GgufType type = GgufType::u8;  // of the elements; never array
@@ -62,7 +66,14 @@ class GgufHeader {
 
   // Metadata by key. Without a fallback an absent key is an error; another type is one always.
   bool has(const std::string& key) const { return values_.contains(key); }
+  bool has_array_of(const std::string& key, GgufType type) const;
+  std::vector<std::string> keys(std::string_view prefix) const;  // in order
   Result<uint32_t> u32(const std::string& key, std::optional<uint32_t> fallback = {}) const;
+  // A number of every layer: one value, or a list with one for each of `layers`, all of them equal.
+  Result<uint32_t> u32_of_layers(const File& file, const std::string& key, uint32_t layers,
+                                 std::optional<uint32_t> fallback = {}) const;
+  // Reads a whole number of any type; one of u64 that does not fit is INT64_MAX.
+  Result<int64_t> integer(const std::string& key) const;
   Result<float> f32(const std::string& key, std::optional<float> fallback = {}) const;
   Result<bool> flag(const std::string& key, std::optional<bool> fallback = {}) const;
   Result<std::string> text(const std::string& key, std::optional<std::string> fallback = {}) const;
@@ -70,17 +81,17 @@ class GgufHeader {
   // Empty where absent.
   Result<std::vector<std::string>> strings(const File& file, const std::string& key, uint64_t limit) const;
   Result<std::vector<float>> floats(const File& file, const std::string& key, uint64_t limit) const;
-  Result<std::vector<int32_t>> integers(const File& file, const std::string& key, uint64_t limit) const;
+  // Reads whole numbers of any type; one of u64 that does not fit is INT64_MAX.
+  Result<std::vector<int64_t>> integers(const File& file, const std::string& key, uint64_t limit) const;
 
+  // A line on standard error about a key that is not as expected and can be read all the same.
+  void warn(const std::string& key, std::string_view detail) const;
   Error error(Code code, const std::string& key, std::string_view detail) const;
 
  private:
   const GgufValue* get(const std::string& key) const;
   Error absent(const std::string& key) const;
   Result<GgufArray> array(const std::string& key, GgufType type, uint64_t limit) const;
-  template <class T>
-  Result<std::vector<T>> numbers(const File& file, const std::string& key, GgufType type,
-                                 uint64_t limit) const;
 
   std::string path_;
   std::unordered_map<std::string, GgufValue> values_;

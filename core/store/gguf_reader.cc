@@ -86,27 +86,48 @@ Result<std::vector<Shard>> open_shards(File file) {
   return shards;
 }
 
+// Keys about positions that are not read here would change what the model computes.
+Status check_rope_keys(const GgufHeader& header, const std::string& prefix) {
+  constexpr std::array kKnown = {"freq_base",           "dimension_count",  "scale_linear",
+                                 "scaling.type",        "scaling.factor",   "scaling.original_context_length",
+                                 "scaling.attn_factor", "scaling.finetuned"};
+  for (const std::string& key : header.keys(prefix + "rope.")) {
+    const std::string_view name =
+        std::string_view(key).substr(prefix.size() + std::string_view("rope.").size());
+    if (std::ranges::find(kKnown, name) == kKnown.end())
+      return header.error(Code::unsupported, key, "positions of a kind that is not supported");
+  }
+  const std::string attention_key = prefix + "rope.scaling.attn_factor";
+  TIERD_ASSIGN(const float attention, header.f32(attention_key, 1.0f));
+  if (attention == 1.0f) return {};
+  return header.error(Code::unsupported, attention_key, fmt::format("found {}, supported is 1", attention));
+}
+
 Status read_rope(const GgufHeader& header, const std::string& prefix, Rope& rope) {
+  TIERD_TRY(check_rope_keys(header, prefix));
   TIERD_ASSIGN(rope.theta, header.f32(prefix + "rope.freq_base", rope.theta));
   const std::string type_key = prefix + "rope.scaling.type";
   TIERD_ASSIGN(const float old_factor, header.f32(prefix + "rope.scale_linear", 1.0f));
-  TIERD_ASSIGN(const std::string type, header.text(type_key, old_factor == 1.0f ? "none" : "linear"));
+  TIERD_ASSIGN(const float factor, header.f32(prefix + "rope.scaling.factor", old_factor));
+  // A factor alone means linear, as in llama.cpp.
+  TIERD_ASSIGN(const std::string type, header.text(type_key, "linear"));
   if (type == "none") return {};
   if (type != "linear") {
     return header.error(Code::unsupported, type_key,
                         fmt::format("\"{}\", supported are none and linear", type));
   }
-  TIERD_ASSIGN(const float factor, header.f32(prefix + "rope.scaling.factor", old_factor));
-  if (factor == 0.0f) return {};  // llama.cpp's converters say "none" so
+  if (factor == 0.0f || factor == 1.0f) return {};  // llama.cpp's converters say "none" so
   rope.scaling = RopeScaling::linear;
   rope.factor = factor;
   return {};
 }
 
-Status read_heads(const GgufHeader& header, const std::string& prefix, ModelConfig& c) {
+Status read_heads(const Shard& shard, const std::string& prefix, ModelConfig& c) {
+  const auto& [file, header] = shard;
   const std::string heads_key = prefix + "attention.head_count";
-  TIERD_ASSIGN(c.n_heads, header.u32(heads_key));
-  TIERD_ASSIGN(c.n_kv_heads, header.u32(prefix + "attention.head_count_kv", c.n_heads));
+  TIERD_ASSIGN(c.n_heads, header.u32_of_layers(file, heads_key, c.n_layers));
+  TIERD_ASSIGN(c.n_kv_heads,
+               header.u32_of_layers(file, prefix + "attention.head_count_kv", c.n_layers, c.n_heads));
   const std::string dim_key = prefix + "attention.key_length";
   if (!header.has(dim_key) && (c.n_heads == 0 || c.d_model % c.n_heads != 0)) {
     return header.error(Code::corrupt, heads_key,
@@ -187,11 +208,11 @@ Result<ModelConfig> read_config(const std::vector<Shard>& shards) {
   TIERD_ASSIGN(c.name, header.text("general.name", std::filesystem::path(path).stem().string()));
   TIERD_ASSIGN(c.n_layers, header.u32(prefix + "block_count"));
   TIERD_ASSIGN(c.d_model, header.u32(prefix + "embedding_length"));
-  TIERD_ASSIGN(c.d_ff, header.u32(prefix + "feed_forward_length"));
+  TIERD_ASSIGN(c.d_ff, header.u32_of_layers(shards[0].file, prefix + "feed_forward_length", c.n_layers));
   TIERD_ASSIGN(c.context_length, header.u32(prefix + "context_length"));
   TIERD_ASSIGN(c.sliding_window, header.u32(prefix + "attention.sliding_window", 0));
   TIERD_ASSIGN(c.norm_eps, header.f32(prefix + "attention.layer_norm_rms_epsilon"));
-  TIERD_TRY(read_heads(header, prefix, c));
+  TIERD_TRY(read_heads(shards[0], prefix, c));
   TIERD_TRY(read_experts(header, prefix, c));
   TIERD_TRY(read_rope(header, prefix, c.rope));
   // llama.cpp's converter permutes q and k of Llama models, and of no other, to pairs (2i, 2i + 1).

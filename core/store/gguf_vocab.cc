@@ -1,49 +1,63 @@
 #include "core/store/gguf_vocab.h"
 
 #include <algorithm>
-#include <array>
 #include <string>
 
 #include <fmt/format.h>
+
+#include "core/text/pre_tokenizer.h"
+#include "core/text/turn_ends.h"
 
 namespace tierd {
 namespace {
 
 const std::string kPrefix = "tokenizer.ggml.";
 constexpr uint64_t kMaxMerges = 1u << 24;
-
-// Control tokens that end a turn in the families read here; not every file names them by key.
-constexpr std::array<std::string_view, 6> kTurnEnds = {"<|eot_id|>", "<|eom_id|>",      "<|im_end|>",
-                                                       "<|end|>",    "<|end_of_text|>", "<|endoftext|>"};
+constexpr int64_t kUndefinedType = 0;
+constexpr int64_t kLastType = 6;
 
 Status read_types(const File& file, const GgufHeader& header, Vocab& vocab) {
   const std::string key = kPrefix + "token_type";
   TIERD_ASSIGN(const auto types, header.integers(file, key, vocab.pieces.size()));
   vocab.types.assign(vocab.pieces.size(), TokenType::normal);
   if (!header.has(key)) return {};
+  if (!header.has_array_of(key, GgufType::i32)) header.warn(key, "not an array of i32; read all the same");
   if (types.size() != vocab.pieces.size()) {
     return header.error(Code::corrupt, key,
                         fmt::format("{} types for {} tokens", types.size(), vocab.pieces.size()));
   }
+  uint64_t undefined = 0, first = 0;
   for (size_t i = 0; i < types.size(); ++i) {
-    if (types[i] < 1 || types[i] > 6) {
+    if (types[i] < 0 || types[i] > kLastType) {
       return header.error(Code::corrupt, key,
-                          fmt::format("token {} has type {}, known are 1 to 6", i, types[i]));
+                          fmt::format("token {} has type {}, known are 0 to {}", i, types[i], kLastType));
     }
-    vocab.types[i] = static_cast<TokenType>(types[i] - 1);
+    if (types[i] == kUndefinedType) {
+      if (undefined++ == 0) first = i;
+    } else {
+      vocab.types[i] = static_cast<TokenType>(types[i] - 1);
+    }
+  }
+  if (undefined != 0) {
+    header.warn(
+        key, fmt::format("{} tokens, the first of them {}, have type 0; read as normal", undefined, first));
   }
   return {};
 }
 
-Result<uint32_t> token_id(const GgufHeader& header, const char* name, const Vocab& vocab, uint32_t fallback) {
+// An id that no token has is taken as none where it says so (-1), else as if the key were not there.
+Result<uint32_t> token_id(const GgufHeader& header, const char* name, const Vocab& vocab,
+                          uint32_t otherwise) {
   const std::string key = kPrefix + name;
-  if (!header.has(key)) return fallback < vocab.pieces.size() ? fallback : kNoToken;
-  TIERD_ASSIGN(const uint32_t id, header.u32(key));
-  // Some writers say "none" so.
-  if (id == UINT32_MAX) return kNoToken;
-  if (id < vocab.pieces.size()) return id;
-  return header.error(Code::corrupt, key,
-                      fmt::format("found {}, there are {} tokens", id, vocab.pieces.size()));
+  const uint32_t fallback = otherwise < vocab.pieces.size() ? otherwise : kNoToken;
+  if (!header.has(key)) return fallback;
+  TIERD_ASSIGN(const int64_t id, header.integer(key));
+  if (id >= 0 && static_cast<uint64_t>(id) < vocab.pieces.size()) return static_cast<uint32_t>(id);
+  const uint32_t used = id == -1 || id == kNoToken ? kNoToken : fallback;
+  header.warn(key, fmt::format("found {}, there are {} tokens; {}", id, vocab.pieces.size(),
+                               used == kNoToken ? std::string("taken as none")
+                                                : fmt::format("token {} is used", used)));
+  return used;
 }
 
 Status read_special_tokens(const GgufHeader& header, Vocab& vocab) {
@@ -56,17 +70,23 @@ Status read_special_tokens(const GgufHeader& header, Vocab& vocab) {
     TIERD_ASSIGN(const uint32_t end, token_id(header, name, vocab, kNoToken));
     ends.push_back(end);
   }
-  for (uint32_t token = 0; token < vocab.pieces.size(); ++token) {
-    const bool turn_end =
-        std::find(kTurnEnds.begin(), kTurnEnds.end(), vocab.pieces[token]) != kTurnEnds.end();
-    if (turn_end && vocab.types[token] == TokenType::control) ends.push_back(token);
-  }
   for (const uint32_t end : ends) {
     const bool known =
         std::find(vocab.end_tokens.begin(), vocab.end_tokens.end(), end) != vocab.end_tokens.end();
     if (end != kNoToken && !known) vocab.end_tokens.push_back(end);
   }
+  add_turn_ends(vocab);
   return {};
+}
+
+// Fields that change tokens.
+Status check_text_keys(const GgufHeader& header) {
+  const std::string end_key = kPrefix + "add_eos_token", space_key = kPrefix + "remove_extra_whitespaces";
+  TIERD_ASSIGN(const bool add_eos, header.flag(end_key, false));
+  if (add_eos) header.warn(end_key, "texts are there to be continued, so EOS is not added");
+  TIERD_ASSIGN(const bool removes, header.flag(space_key, false));
+  if (!removes) return {};
+  return header.error(Code::unsupported, space_key, "true, supported is false");
 }
 
 Status read_sentencepiece(const File& file, const GgufHeader& header, Vocab& vocab) {
@@ -82,7 +102,8 @@ Status read_sentencepiece(const File& file, const GgufHeader& header, Vocab& voc
 }
 
 Status read_byte_bpe(const File& file, const GgufHeader& header, Vocab& vocab) {
-  TIERD_ASSIGN(vocab.pre_tokenizer, header.text(kPrefix + "pre", "default"));
+  TIERD_ASSIGN(const std::string pre_tokenizer, header.text(kPrefix + "pre", "default"));
+  vocab.pre_tokenizer = PreTokenizer::family_of(pre_tokenizer);
   TIERD_ASSIGN(vocab.merges, header.strings(file, kPrefix + "merges", kMaxMerges));
   if (vocab.merges.empty()) return header.error(Code::corrupt, kPrefix + "merges", "missing or empty");
   // Llama 3's files begin texts with BOS without saying so.
@@ -114,6 +135,7 @@ Result<std::optional<Vocab>> read_gguf_vocab(const File& file, const GgufHeader&
   TIERD_TRY(read_types(file, header, vocab));
   TIERD_ASSIGN(vocab.chat_template, header.text("tokenizer.chat_template", ""));
   TIERD_TRY(read_special_tokens(header, vocab));
+  TIERD_TRY(check_text_keys(header));
   if (vocab.kind == VocabKind::sentencepiece_bpe) {
     TIERD_TRY(read_sentencepiece(file, header, vocab));
   } else {

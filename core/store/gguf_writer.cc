@@ -15,6 +15,7 @@
 
 #include "core/base/align.h"
 #include "core/base/check.h"
+#include "core/base/log.h"
 #include "core/base/progress.h"
 #include "core/store/disk.h"
 #include "core/store/gguf_names.h"
@@ -185,6 +186,18 @@ void add_model(Metadata& out, const ModelConfig& config, const std::string& arch
     out.add(key("rope.scaling.type"), std::string_view("linear"));
     out.add(key("rope.scaling.factor"), config.rope.factor);
   }
+}
+
+// Rules about spaces that only a tokenizer.json can say: ids differ where they matter.
+void warn_of_lost_rules(const Vocab& vocab, const std::string& path) {
+  const auto has_rule = [](const AddedToken& added) {
+    return added.lstrip || added.rstrip || added.single_word;
+  };
+  const auto& added = vocab.added_tokens;
+  if (added && std::any_of(added->begin(), added->end(), has_rule))
+    say_once(path + ": GGUF has no lstrip, rstrip and single_word of added tokens; they are left out");
+  if (vocab.metaspace || vocab.prefix_text_only || vocab.split_at_spaces)
+    say_once(path + ": GGUF has no rules of Metaspace; spaces become what sentencepiece makes of them");
 }
 
 void add_vocab(Metadata& out, const Vocab& vocab) {
@@ -362,7 +375,10 @@ Status write_file(const TensorSource& source, const std::string& path, bool quie
   TIERD_ASSIGN(const std::string architecture, gguf_architecture(source));
   Metadata metadata;
   add_model(metadata, source.config(), architecture, source.find("embed")->encoding);
-  if (source.vocab() != nullptr) add_vocab(metadata, *source.vocab());
+  if (source.vocab() != nullptr) {
+    warn_of_lost_rules(*source.vocab(), path);
+    add_vocab(metadata, *source.vocab());
+  }
   Disk disk;
   const std::string partial = path + ".partial";
   TIERD_ASSIGN(OpenFile file, disk.open(partial, true));

@@ -4,6 +4,7 @@
 #include <array>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/store/file.h"
 #include "core/store/json_fields.h"
@@ -80,10 +81,30 @@ Status read_shape(const JsonFields& f, const char* ff_key, ModelConfig& c) {
   return {};
 }
 
+// The fields that the supported types have; one of another type says that the file means something else.
+Status check_rope_fields(const json& rope, const JsonFields& f) {
+  constexpr std::array kKnown = {"rope_type",        "type",
+                                 "rope_theta",       "partial_rotary_factor",
+                                 "factor",           "low_freq_factor",
+                                 "high_freq_factor", "original_max_position_embeddings"};
+  for (const auto& [key, value] : rope.items()) {
+    if (value.is_null() || std::ranges::find(kKnown, key) != kKnown.end()) continue;
+    return f.error(
+        Code::unsupported, key.c_str(),
+        fmt::format("found {}, supported are {}", value.dump(-1, ' ', false, json::error_handler_t::replace),
+                    fmt::join(kKnown, ", ")));
+  }
+  return {};
+}
+
 Status read_rope_scaling(const JsonFields& f, Rope& rope) {
   TIERD_ASSIGN(const std::string old_type, f.text("type", "default"));
   TIERD_ASSIGN(const std::string type, f.text("rope_type", old_type));
-  if (type == "default") return {};
+  if (type == "default") {
+    TIERD_ASSIGN(const float factor, f.f32("factor", 1.0f));
+    return unless(factor == 1.0f, f, "factor",
+                  fmt::format("found {} without a rope_type that says how it is meant", factor));
+  }
   if (type == "linear") {
     rope.scaling = RopeScaling::linear;
     TIERD_ASSIGN(rope.factor, f.f32("factor"));
@@ -103,7 +124,7 @@ Status read_rope_scaling(const JsonFields& f, Rope& rope) {
 
 // Up to transformers 4: rope_theta at the top and rope_scaling; from 5 on all of it in rope_parameters.
 // `rotary`: which share of a head turns, where the file does not say.
-Status read_rope(const JsonFields& f, float rotary, ModelConfig& c) {
+Status read_rope(const json& root, const JsonFields& f, float rotary, ModelConfig& c) {
   Rope& rope = c.rope;
   TIERD_ASSIGN(rope.theta, f.f32("rope_theta", rope.theta));
   TIERD_ASSIGN(float rotary_factor, f.f32("partial_rotary_factor", rotary));
@@ -113,6 +134,7 @@ Status read_rope(const JsonFields& f, float rotary, ModelConfig& c) {
     TIERD_ASSIGN(rope.theta, nested.f32("rope_theta", rope.theta));
     TIERD_ASSIGN(rotary_factor, nested.f32("partial_rotary_factor", rotary_factor));
     TIERD_TRY(read_rope_scaling(nested, rope));
+    TIERD_TRY(check_rope_fields(root.at(key), nested));
   }
   TIERD_TRY(unless(rotary_factor > 0 && rotary_factor <= 1, f, "partial_rotary_factor", "expected 0 to 1"));
   if (rotary_factor != kAllRotary)
@@ -144,8 +166,17 @@ Status read_qwen2_window(const JsonFields& f, ModelConfig& c) {
 }
 
 // Every layer a mixture, with experts of one width.
+// transformers has named their number by either key, and from one version to the next by the other.
 Status read_experts(const JsonFields& f, const char* count_key, const char* ff_key, ModelConfig& c) {
+  const bool local = std::string_view(count_key) == "num_local_experts";
+  const char* const other_key = local ? "num_experts" : "num_local_experts";
+  if (!f.has(count_key) && f.has(other_key)) count_key = other_key;
   TIERD_ASSIGN(c.n_experts, f.u32(count_key));
+  TIERD_ASSIGN(const uint32_t other, f.u32(other_key, c.n_experts));
+  if (other != c.n_experts) {
+    return f.error(Code::corrupt, other_key,
+                   fmt::format("found {}, {} is {}", other, count_key, c.n_experts));
+  }
   TIERD_TRY(unless(c.n_experts != 0, f, count_key, "found 0, expected the number of a layer's experts"));
   TIERD_ASSIGN(c.experts_per_token, f.u32("num_experts_per_tok"));
   TIERD_ASSIGN(c.d_ff, f.u32(ff_key));
@@ -186,7 +217,7 @@ Status read_olmoe(const JsonFields& f, ModelConfig& c) {
 
 Status read_llama_family(const json& root, const JsonFields& f, ModelConfig& c) {
   TIERD_TRY(read_shape(f, "intermediate_size", c));
-  TIERD_TRY(read_rope(f, kAllRotary, c));
+  TIERD_TRY(read_rope(root, f, kAllRotary, c));
   TIERD_TRY(unless(c.rope.dim == 0, f, "partial_rotary_factor", "only 1 is supported"));
   c.norm = Norm::rms;
   TIERD_ASSIGN(c.norm_eps, f.f32("rms_norm_eps", 1e-6f));
@@ -238,18 +269,19 @@ Status read_opt(const JsonFields& f, ModelConfig& c) {
 }
 
 // What Falcon, Persimmon and Phi share: layer norms with bias, one projection up and one down.
-Status read_layer_norm_family(const JsonFields& f, const char* eps_key, float rotary, ModelConfig& c) {
+Status read_layer_norm_family(const json& root, const JsonFields& f, const char* eps_key, float rotary,
+                              ModelConfig& c) {
   c.norm = Norm::layer;
   c.norm_bias = true;
   c.gated = false;
   c.position = PositionKind::rope_half;
   TIERD_ASSIGN(c.norm_eps, f.f32(eps_key, c.norm_eps));
-  return read_rope(f, rotary, c);
+  return read_rope(root, f, rotary, c);
 }
 
-Status read_falcon(const JsonFields& f, ModelConfig& c) {
+Status read_falcon(const json& root, const JsonFields& f, ModelConfig& c) {
   TIERD_TRY(read_sizes(f, c));
-  TIERD_TRY(read_layer_norm_family(f, "layer_norm_epsilon", kAllRotary, c));
+  TIERD_TRY(read_layer_norm_family(root, f, "layer_norm_epsilon", kAllRotary, c));
   TIERD_ASSIGN(c.d_ff, f.u32("ffn_hidden_size", 4 * c.d_model));
   TIERD_ASSIGN(c.context_length, f.u32("max_position_embeddings", kFalconDefaultContext));
   TIERD_TRY(read_activation(f, "activation", "gelu", c));
@@ -272,10 +304,10 @@ Status read_falcon(const JsonFields& f, ModelConfig& c) {
   return {};
 }
 
-Status read_persimmon(const JsonFields& f, ModelConfig& c) {
+Status read_persimmon(const json& root, const JsonFields& f, ModelConfig& c) {
   TIERD_TRY(read_shape(f, "intermediate_size", c));
   TIERD_TRY(unless(c.n_kv_heads == c.n_heads, f, "num_key_value_heads", "only that of num_attention_heads"));
-  TIERD_TRY(read_layer_norm_family(f, "layer_norm_eps", 0.5f, c));
+  TIERD_TRY(read_layer_norm_family(root, f, "layer_norm_eps", 0.5f, c));
   TIERD_TRY(read_activation(f, "hidden_act", "relu2", c));
   TIERD_ASSIGN(c.tied_embeddings, f.flag("tie_word_embeddings", false));
   TIERD_ASSIGN(c.qk_norm, f.flag("qk_layernorm", true));
@@ -283,9 +315,9 @@ Status read_persimmon(const JsonFields& f, ModelConfig& c) {
   return {};
 }
 
-Status read_phi(const JsonFields& f, ModelConfig& c) {
+Status read_phi(const json& root, const JsonFields& f, ModelConfig& c) {
   TIERD_TRY(read_shape(f, "intermediate_size", c));
-  TIERD_TRY(read_layer_norm_family(f, "layer_norm_eps", 0.5f, c));
+  TIERD_TRY(read_layer_norm_family(root, f, "layer_norm_eps", 0.5f, c));
   TIERD_TRY(read_activation(f, "hidden_act", "gelu_new", c));
   TIERD_ASSIGN(c.tied_embeddings, f.flag("tie_word_embeddings", false));
   TIERD_ASSIGN(c.qk_norm, f.flag("qk_layernorm", false));
@@ -312,11 +344,11 @@ Result<ModelConfig> read_hf_config(const std::string& path) {
   } else if (c.architecture == "opt") {
     TIERD_TRY(read_opt(f, c));
   } else if (c.architecture == "falcon") {
-    TIERD_TRY(read_falcon(f, c));
+    TIERD_TRY(read_falcon(root, f, c));
   } else if (c.architecture == "persimmon") {
-    TIERD_TRY(read_persimmon(f, c));
+    TIERD_TRY(read_persimmon(root, f, c));
   } else if (c.architecture == "phi") {
-    TIERD_TRY(read_phi(f, c));
+    TIERD_TRY(read_phi(root, f, c));
   } else {
     return f.error(
         Code::unsupported, "model_type",

@@ -1,5 +1,6 @@
 #include "core/store/hf_folder.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <filesystem>
@@ -8,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/log.h"
 #include "core/store/file_source.h"
 #include "core/store/hf_config.h"
 #include "core/store/json_fields.h"
@@ -146,10 +148,20 @@ std::string our_name(std::string_view theirs) {
   return prefix + *name + (bias ? ".bias" : "");
 }
 
-// Tensors that files carry but the model does not need: tables that follow from the configuration, and the
-// head where the configuration says that the embedding serves.
-bool is_redundant(std::string_view theirs, const ModelConfig& config) {
-  return theirs.ends_with(".rotary_emb.inv_freq") || (config.tied_embeddings && theirs == "lm_head.weight");
+// Tensors that files carry but the model does not need: tables that follow from the configuration.
+bool is_redundant(std::string_view theirs) {
+  return theirs.ends_with(".rotary_emb.inv_freq");
+}
+
+// A head that was saved is the head, whatever the configuration says: programs of training untie it, or add
+// tokens, and leave tie_word_embeddings as it was. Where the two are equal, it changes nothing.
+void untie_saved_head(const std::string& config_path, SourceParts& parts) {
+  const bool saved = std::ranges::any_of(
+      parts.tensors, [](const TensorInfo& tensor) { return tensor.name == "head" && tensor.bytes() != 0; });
+  if (!saved || !parts.config.tied_embeddings) return;
+  parts.config.tied_embeddings = false;
+  say_once(fmt::format("{}: tie_word_embeddings is true, and lm_head.weight is saved as well: it is used",
+                       config_path));
 }
 
 std::string origin_of(const SafetensorsTensor& tensor, const File& file) {
@@ -160,6 +172,14 @@ Result<TensorInfo> as_tensor(const SafetensorsTensor& tensor, const File& file, 
   const auto error = [&](Code code, std::string detail) {
     return Error{code, origin_of(tensor, file), std::move(detail)};
   };
+  if (tensor.bytes == 0) {
+    TensorInfo empty;
+    empty.name = our_name(tensor.name);
+    empty.theirs = tensor.name;
+    empty.file = file_index;
+    empty.offset = tensor.offset;
+    return empty;
+  }
   const auto encoding = encoding_of_dtype(tensor.dtype);
   if (!encoding) {
     return error(Code::unsupported, fmt::format("dtype {}, supported are F32, F16 and BF16", tensor.dtype));
@@ -237,9 +257,10 @@ Status add_file(const std::string& path, const std::vector<std::string>* wanted,
   TIERD_ASSIGN(const auto tensors, read_safetensors_header(file));
   const auto index = static_cast<uint32_t>(parts.files.size());
   const auto add = [&](const SafetensorsTensor& tensor) -> Status {
-    if (is_redundant(tensor.name, parts.config)) return {};
+    if (is_redundant(tensor.name)) return {};
     TIERD_ASSIGN(TensorInfo info, as_tensor(tensor, file, index));
-    if (!info.name.ends_with(".qkv") && !info.name.ends_with(".qkv.bias")) {
+    const bool fused = info.name.ends_with(".qkv") || info.name.ends_with(".qkv.bias");
+    if (!fused || info.bytes() == 0) {
       parts.tensors.push_back(std::move(info));
       return {};
     }
@@ -295,6 +316,10 @@ std::string name_of(const fs::path& folder) {
 
 }  // namespace
 
+bool has_safetensors(const std::string& folder) {
+  return file_exists(fs::path(folder) / kSingleFile) || file_exists(fs::path(folder) / kIndexFile);
+}
+
 Result<std::unique_ptr<TensorSource>> open_hf_folder(const std::string& folder, const std::string& weights,
                                                      const SourceOptions& options) {
   const fs::path root(folder);
@@ -305,6 +330,7 @@ Result<std::unique_ptr<TensorSource>> open_hf_folder(const std::string& folder, 
   parts.config.name = name_of(root);
   parts.companions.push_back(config_path);
   TIERD_TRY(add_weights(root, weights, parts));
+  untie_saved_head(config_path, parts);
 
   TIERD_ASSIGN(FoundVocab found, find_hf_vocab(folder, parts.config.vocab_size, options));
   parts.vocab = std::move(found.vocab);

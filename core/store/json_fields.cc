@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/base/check.h"
+#include "core/base/log.h"
 
 namespace tierd {
 namespace {
@@ -112,6 +113,10 @@ Error JsonFields::error(Code code, const char* key, std::string_view detail) con
   return {code, origin_, fmt::format("{}{}: {}", prefix_, key, detail)};
 }
 
+void JsonFields::warn(const char* key, std::string_view detail) const {
+  say_once(fmt::format("{}: {}{}: {}", origin_, prefix_, key, detail));
+}
+
 Error JsonFields::absent(const char* key) const {
   return error(Code::corrupt, key, "missing");
 }
@@ -164,6 +169,25 @@ Result<std::string> JsonFields::text(const char* key, std::optional<std::string>
   }
   if (!value->is_string()) return wrong(key, *value, "a string");
   return value->get<std::string>();
+}
+
+Result<std::vector<int64_t>> JsonFields::integers(const char* key) const {
+  const json* value = get(key);
+  std::vector<int64_t> list;
+  if (value == nullptr) return list;
+  const auto add = [&](const json& element) -> Status {
+    const bool fits = element.is_number_integer() &&
+                      (!element.is_number_unsigned() || element.get<uint64_t>() <= uint64_t{INT64_MAX});
+    if (!fits) return wrong(key, element, "a whole number");
+    list.push_back(element.get<int64_t>());
+    return {};
+  };
+  if (!value->is_array()) {
+    TIERD_TRY(add(*value));
+    return list;
+  }
+  for (const json& element : *value) TIERD_TRY(add(element));
+  return list;
 }
 
 Result<std::vector<uint32_t>> JsonFields::u32_list(const char* key) const {

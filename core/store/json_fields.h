@@ -34,11 +34,15 @@ class JsonFields {
   Result<std::string> text(const char* key, std::optional<std::string> fallback = {}) const;
   // One number or a list of them; empty where absent.
   Result<std::vector<uint32_t>> u32_list(const char* key) const;
+  // The same, with a sign.
+  Result<std::vector<int64_t>> integers(const char* key) const;
   // `has(key)` must hold.
   Result<JsonFields> object(const char* key) const;
 
   const std::string& origin() const { return origin_; }
   Error error(Code code, const char* key, std::string_view detail) const;
+  // A line on standard error about a field that is not as expected and can be read all the same.
+  void warn(const char* key, std::string_view detail) const;
 
  private:
   JsonFields(const nlohmann::json& object, std::string origin, std::string prefix)

@@ -56,6 +56,10 @@ class Checker {
     for (const uint32_t id : vocab.end_tokens) {
       if (id >= pieces) return bad("vocab.end_tokens", fmt::format("names token {} of {}", id, pieces));
     }
+    for (const AddedToken& added : vocab.added_tokens.value_or(std::vector<AddedToken>())) {
+      if (added.token >= pieces)
+        return bad("vocab.added_tokens", fmt::format("names token {} of {}", added.token, pieces));
+    }
     return {};
   }
 

@@ -134,6 +134,50 @@ Status from_json(const ManifestFields& fields, ModelConfig& config) {
   return fields.has(kExpertOrder) ? fields.read(kExpertOrder, config.expert_order) : Status();
 }
 
+namespace {
+
+// Left out where they are false, which they are for all but Hugging Face's files.
+constexpr std::array<std::pair<const char*, bool Vocab::*>, 3> kSpaceRules = {
+    {{"prefix_text_only", &Vocab::prefix_text_only},
+     {"metaspace", &Vocab::metaspace},
+     {"split_at_spaces", &Vocab::split_at_spaces}}};
+
+constexpr std::array<std::pair<const char*, bool AddedToken::*>, 5> kAddedRules = {
+    {{"normalized", &AddedToken::normalized},
+     {"lstrip", &AddedToken::lstrip},
+     {"rstrip", &AddedToken::rstrip},
+     {"single_word", &AddedToken::single_word},
+     {"is_piece", &AddedToken::is_piece}}};
+
+ordered_json to_json(const std::vector<AddedToken>& tokens) {
+  ordered_json out = ordered_json::array();
+  for (const AddedToken& added : tokens) {
+    ordered_json one = {{"token", added.token}};
+    for (const auto& [key, rule] : kAddedRules) {
+      if (added.*rule) one[key] = true;
+    }
+    if (!added.found_as.empty()) one["found_as"] = string_to_json(added.found_as);
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+Status read_added_tokens(const ManifestFields& fields, std::vector<AddedToken>& tokens) {
+  return fields.read_each("added_tokens", [&](const json& value, size_t index) -> Status {
+    TIERD_ASSIGN(const ManifestFields one, fields.element("added_tokens", index, value));
+    AddedToken added;
+    TIERD_TRY(one.read("token", added.token));
+    for (const auto& [key, rule] : kAddedRules) {
+      if (one.has(key)) TIERD_TRY(one.read(key, added.*rule));
+    }
+    if (one.has("found_as")) TIERD_TRY(one.read("found_as", added.found_as));
+    tokens.push_back(std::move(added));
+    return {};
+  });
+}
+
+}  // namespace
+
 ordered_json to_json(const Vocab& vocab) {
   ordered_json out;
   out["kind"] = kVocabKinds[static_cast<size_t>(vocab.kind)];
@@ -144,6 +188,10 @@ ordered_json to_json(const Vocab& vocab) {
   out["end_tokens"] = vocab.end_tokens;
   out["add_bos"] = vocab.add_bos;
   out["add_space_prefix"] = vocab.add_space_prefix;
+  for (const auto& [key, rule] : kSpaceRules) {
+    if (vocab.*rule) out[key] = true;
+  }
+  if (vocab.added_tokens) out["added_tokens"] = to_json(*vocab.added_tokens);
   if (!vocab.chat_template.empty()) out["chat_template"] = string_to_json(vocab.chat_template);
   for (const char* key : {"pieces", "types", "score_bits", "merges"}) out[key] = ordered_json::array();
   for (const std::string& piece : vocab.pieces) out["pieces"].push_back(string_to_json(piece));
@@ -170,6 +218,10 @@ Status from_json(const ManifestFields& fields, Vocab& vocab) {
       read_numbers(fields, "end_tokens", kAny, [&](uint32_t token) { vocab.end_tokens.push_back(token); }));
   TIERD_TRY(fields.read("add_bos", vocab.add_bos));
   TIERD_TRY(fields.read("add_space_prefix", vocab.add_space_prefix));
+  for (const auto& [key, rule] : kSpaceRules) {
+    if (fields.has(key)) TIERD_TRY(fields.read(key, vocab.*rule));
+  }
+  if (fields.has("added_tokens")) TIERD_TRY(read_added_tokens(fields, vocab.added_tokens.emplace()));
   if (fields.has("chat_template")) TIERD_TRY(fields.read("chat_template", vocab.chat_template));
   TIERD_TRY(read_strings(fields, "pieces", vocab.pieces));
   TIERD_TRY(read_numbers(fields, "types", kLastTokenType,

@@ -8,6 +8,7 @@
 
 #include "core/store/channel_order.h"
 #include "core/store/file.h"
+#include "core/store/gguf_folder.h"
 #include "core/store/gguf_reader.h"
 #include "core/store/hf_folder.h"
 #include "core/store/llama2c.h"
@@ -68,6 +69,11 @@ Result<std::unique_ptr<TensorSource>> open_plain(const std::string& path, const 
   if (!fs::is_directory(path, ignored)) return open_file(path, options);
   if (is_store(path)) {
     return Error{Code::invalid_argument, path, "is a store already, expected a model to read"};
+  }
+  // Repositories of GGUF files may have the config.json of the model that they were made of.
+  if (!has_safetensors(path)) {
+    TIERD_ASSIGN(const std::optional<std::string> gguf, gguf_of_folder(path));
+    if (gguf) return open_file(*gguf, options);
   }
   return open_hf_folder(path, "", options);
 }

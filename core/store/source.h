@@ -22,10 +22,10 @@ struct SourceOptions {
   bool expert_order = false;  // the channels of experts, too
 };
 
-// `path`: a GGUF file (the first of its shards), a Hugging Face folder, a .safetensors file inside one, or a
-// llama2.c checkpoint (.bin, version 0 or 1); or, ending in .toml, a shape without weights
-// (shape_source.h). Errors: not_found, corrupt, unsupported, each naming file and key or offset;
-// invalid_argument for zeros that are assumed of weights that are there.
+// `path`: a GGUF file (the first of its shards), a folder with one such file or set, a Hugging Face folder, a
+// .safetensors file inside one, or a llama2.c checkpoint (.bin, version 0 or 1); or, ending in .toml, a shape
+// without weights (shape_source.h). Errors: not_found, corrupt, unsupported, each naming file and key or
+// offset; invalid_argument for zeros that are assumed of weights that are there.
 Result<std::unique_ptr<TensorSource>> open_source(const std::string& path, const SourceOptions& options = {});
 
 // True for a folder that holds (or once whole would hold) a store's manifest.

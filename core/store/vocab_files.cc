@@ -17,23 +17,28 @@ using nlohmann::json;
 
 constexpr uint64_t kMaxConfigBytes = 16 << 20;
 
-Status check_id(const JsonFields& f, const char* key, uint32_t id, const Vocab& vocab) {
-  if (id < vocab.pieces.size()) return {};
-  return f.error(Code::corrupt, key,
-                 fmt::format("found {}, the tokenizer has {} tokens", id, vocab.pieces.size()));
+// The ids of a key that tokens have. Files name others: -1 for none, padding, tokens that were cut off.
+Result<std::vector<uint32_t>> known_ids(const JsonFields& f, const char* key, const Vocab& vocab) {
+  TIERD_ASSIGN(const std::vector<int64_t> ids, f.integers(key));
+  std::vector<uint32_t> known;
+  for (const int64_t id : ids) {
+    if (id >= 0 && static_cast<uint64_t>(id) < vocab.pieces.size()) {
+      known.push_back(static_cast<uint32_t>(id));
+    } else {
+      f.warn(key,
+             fmt::format("found {}, the tokenizer has {} tokens; taken as none", id, vocab.pieces.size()));
+    }
+  }
+  return known;
 }
 
 // config.json and generation_config.json: the tokens that begin and end a text.
 Status apply_special_ids(const JsonFields& f, Vocab& vocab) {
-  if (f.has("bos_token_id")) {
-    TIERD_ASSIGN(const uint32_t bos, f.u32("bos_token_id"));
-    TIERD_TRY(check_id(f, "bos_token_id", bos, vocab));
-    vocab.bos = bos;
-  }
-  TIERD_ASSIGN(const auto ends, f.u32_list("eos_token_id"));
+  TIERD_ASSIGN(const auto begins, known_ids(f, "bos_token_id", vocab));
+  if (!begins.empty()) vocab.bos = begins.front();
+  TIERD_ASSIGN(const auto ends, known_ids(f, "eos_token_id", vocab));
   if (!ends.empty()) vocab.eos = ends.front();
   for (const uint32_t end : ends) {
-    TIERD_TRY(check_id(f, "eos_token_id", end, vocab));
     if (std::find(vocab.end_tokens.begin(), vocab.end_tokens.end(), end) == vocab.end_tokens.end()) {
       vocab.end_tokens.push_back(end);
     }
@@ -88,6 +93,10 @@ Result<FoundVocab> find_hf_vocab(const std::string& folder, uint32_t vocab_size,
   if (!found.vocab) return found;
 
   Vocab& vocab = *found.vocab;
+  // A tokenizer.json that begins texts with a token names it; the configuration is about the model's own
+  // texts.
+  const bool begins = vocab.add_bos && options.tokenizer.empty() && file_exists(root / "tokenizer.json");
+  const uint32_t begin = begins ? vocab.bos : kNoToken;
   const auto special_ids = [&](const JsonFields& f) { return apply_special_ids(f, vocab); };
   TIERD_TRY(with_json(root / "config.json", found, special_ids));
   TIERD_TRY(with_json(root / "generation_config.json", found, special_ids));
@@ -95,6 +104,7 @@ Result<FoundVocab> find_hf_vocab(const std::string& folder, uint32_t vocab_size,
     TIERD_ASSIGN(vocab.add_bos, f.flag("add_bos_token", vocab.add_bos));
     return {};
   }));
+  if (begin != kNoToken) vocab.bos = begin;
   return found;
 }
 

@@ -25,19 +25,16 @@ Result<std::unique_ptr<Tokenizer>> ByteBpe::make(Vocab vocab, std::string_view o
 
 void ByteBpe::index_tokens() {
   for (uint32_t token = 0; token < vocab_.pieces.size(); ++token) {
-    const std::string& piece = vocab_.pieces[token];
-    tokens_.emplace(piece, token);
-    const TokenType type = vocab_.types[token];
-    if (type == TokenType::user_defined) user_defined_.add(piece, token);
-    if (type == TokenType::user_defined || type == TokenType::control || type == TokenType::unknown) {
-      control_and_user_defined_.add(piece, token);
-    }
+    tokens_.emplace(vocab_.pieces[token], token);
   }
+  user_defined_ = TokenFinders::of(vocab_, false);
+  control_and_user_defined_ = TokenFinders::of(vocab_, true);
   // Some vocabularies lack bytes that their training text did not have. Those bytes become the unknown token,
   // or nothing at all, as elsewhere.
+  mergeable_ = mergeable_tokens(vocab_);
   for (uint32_t byte = 0; byte < 256; ++byte) {
     const auto it = tokens_.find(byte_character(static_cast<uint8_t>(byte)));
-    const bool found = it != tokens_.end() && vocab_.types[it->second] == TokenType::normal;
+    const bool found = it != tokens_.end() && mergeable_[it->second];
     byte_tokens_[byte] = found ? it->second : vocab_.unknown;
   }
 }
@@ -74,13 +71,13 @@ std::vector<uint32_t> ByteBpe::encode(std::string_view text, bool add_special, b
   std::vector<uint32_t> out;
   if (add_special && vocab_.add_bos && vocab_.bos != kNoToken) out.push_back(vocab_.bos);
   std::vector<MergeSymbol> symbols;
-  (parse_special ? control_and_user_defined_ : user_defined_)
-      .split(
-          text,
-          [&](std::string_view part) {
-            for (const std::string_view word : pre_tokenizer_.split(part)) encode_word(word, symbols, out);
-          },
-          [&](uint32_t token) { out.push_back(token); });
+  const TokenFinders& finders = parse_special ? control_and_user_defined_ : user_defined_;
+  const auto add_token = [&](uint32_t token) { out.push_back(token); };
+  const auto add_words = [&](std::string_view part) {
+    for (const std::string_view word : pre_tokenizer_.split(part)) encode_word(word, symbols, out);
+  };
+  finders.first.split(
+      text, [&](std::string_view part) { finders.second.split(part, add_words, add_token); }, add_token);
   return out;
 }
 
@@ -90,14 +87,14 @@ void ByteBpe::encode_word(std::string_view word, std::vector<MergeSymbol>& symbo
     std::string piece;
     for (const char byte : word) piece += byte_character(static_cast<uint8_t>(byte));
     const auto it = tokens_.find(piece);
-    if (it != tokens_.end() && vocab_.types[it->second] == TokenType::normal) {
+    if (it != tokens_.end() && mergeable_[it->second]) {
       out.push_back(it->second);
       return;
     }
   }
   symbols.clear();
   for (size_t i = 0; i < word.size(); ++i) {
-    symbols.push_back({i, 1, byte_tokens_[static_cast<uint8_t>(word[i])], false});
+    symbols.push_back({i, 1, byte_tokens_[static_cast<uint8_t>(word[i])]});
   }
   merge_symbols(symbols, [&](const MergeSymbol& left, const MergeSymbol& right) -> std::optional<Merged> {
     const auto it = merges_.find(pair_key(left.token, right.token));

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/text/merge.h"
-#include "core/text/piece_matcher.h"
 #include "core/text/pre_tokenizer.h"
+#include "core/text/token_finder.h"
 #include "core/text/tokenizer.h"
 
 namespace tierd {
@@ -36,9 +36,10 @@ class ByteBpe final : public Tokenizer {
   PreTokenizer pre_tokenizer_;
   std::array<uint32_t, 256> byte_tokens_{};                // kNoToken: left out
   std::unordered_map<std::string_view, uint32_t> tokens_;  // keys lie in vocab_
+  std::vector<bool> mergeable_;                            // by token
   std::unordered_map<uint64_t, Merged> merges_;            // left << 32 | right
-  PieceMatcher user_defined_;
-  PieceMatcher control_and_user_defined_;
+  TokenFinders user_defined_;
+  TokenFinders control_and_user_defined_;
 };
 
 }  // namespace tierd

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "core/text/known_templates.h"
+
 namespace tierd {
 namespace {
 
@@ -189,15 +191,17 @@ constexpr Form kFormPersimmon = {{"", "\n\n"}, {"human: ", "\n\n"}, {"adept: ", 
 // Writes a chat in one form.
 class Writer {
  public:
-  Writer(const Form& form, const std::string& begin, const std::string& end)
-      : form_(form), begin_(begin), end_(end) {}
+  // `silent`: what the system says where it says nothing.
+  Writer(const Form& form, std::optional<std::string_view> silent, const std::string& begin,
+         const std::string& end)
+      : form_(form), silent_(silent), begin_(begin), end_(end) {}
 
   std::string write(std::span<const ChatMessage> messages) {
     const bool told = messages.front().role == "system";
     std::string system;  // what a user's turn begins with
     size_t bearer = messages.size();
     if (form_.where == System::in_turns) {
-      if (!told && form_.silent) turn(form_.system, std::string(*form_.silent), form_.preface);
+      if (!told && silent_) turn(form_.system, std::string(*silent_), form_.preface);
     } else if (told) {
       system.append(form_.system.before).append(messages.front().content).append(form_.system.after);
       for (size_t i = 0; i != messages.size(); ++i) {
@@ -257,6 +261,7 @@ class Writer {
   }
 
   const Form& form_;
+  std::optional<std::string_view> silent_;
   const std::string& begin_;
   const std::string& end_;
   std::string out_;
@@ -329,7 +334,8 @@ const std::vector<ChatTemplate::Family>& ChatTemplate::families() {
   return all;
 }
 
-ChatTemplate::ChatTemplate(const Family& family, const Vocab& vocab) : family_(&family) {
+ChatTemplate::ChatTemplate(const Family& family, const Vocab& vocab, const KnownTemplate* known)
+    : family_(&family), known_(known) {
   if (vocab.eos != kNoToken) end_ = vocab.pieces[vocab.eos];
   if (vocab.bos != kNoToken) begin_ = vocab.pieces[vocab.bos];
 }
@@ -359,14 +365,53 @@ Result<ChatTemplate> ChatTemplate::of(const Vocab& vocab) {
         Code::unsupported, "chat template",
         fmt::format("the model brings none; give one with --chat-template: {}", fmt::join(names(), ", "))};
   }
+  if (const KnownTemplate* known = find_known_template(vocab.chat_template)) {
+    for (const Family& family : families()) {
+      if (family.name == known->family) return ChatTemplate(family, vocab, known);
+    }
+  }
   const std::string normal = normalized(vocab.chat_template);
   for (const Family& family : families()) {
-    if (family.has(normal)) return ChatTemplate(family, vocab);
+    if (!family.has(normal)) continue;
+    return Error{
+        Code::unsupported, "chat template",
+        fmt::format("the model's own is a program that is not known whole, and may write something else than "
+                    "{0}, which it resembles; --chat-template {0} takes it for that",
+                    family.name)};
   }
   return Error{
       Code::unsupported, "chat template",
       fmt::format("the model's is of no known family; give the one that is meant with --chat-template: {}",
                   fmt::join(names(), ", "))};
+}
+
+Status ChatTemplate::check_order(std::span<const ChatMessage> messages) const {
+  if (known_ == nullptr) return {};
+  const auto bad = [&](size_t i, std::string_view why) {
+    return Error{Code::invalid_argument, "request",
+                 fmt::format("messages[{}]: {}, which the model's chat template does not know", i, why)};
+  };
+  const size_t begin = messages.front().role == "system" ? 1 : 0;
+  for (size_t i = begin; i < messages.size(); ++i) {
+    if (messages[i].role == "system" && (known_->system_first || known_->takes_turns))
+      return bad(i, "a system that does not speak first");
+    if (known_->takes_turns && (messages[i].role == "user") != ((i - begin) % 2 == 0))
+      return bad(i, "user and assistant out of turn");
+  }
+  if (known_->ends_with_user && messages.back().role != "user")
+    return bad(messages.size() - 1, fmt::format("a chat that ends with the {}", messages.back().role));
+  return {};
+}
+
+std::vector<ChatMessage> ChatTemplate::without_empty_system(std::span<const ChatMessage> messages) const {
+  std::vector<ChatMessage> kept;
+  const EmptySystem rule = known_ == nullptr ? EmptySystem::stays : known_->empty_system;
+  for (size_t i = 0; i < messages.size(); ++i) {
+    const bool empty = messages[i].role == "system" && messages[i].content.empty();
+    const bool goes = rule == EmptySystem::goes || (rule == EmptySystem::goes_first && i == 0);
+    if (!empty || !goes) kept.push_back(messages[i]);
+  }
+  return kept;
 }
 
 Result<std::string> ChatTemplate::apply(std::span<const ChatMessage> messages) const {
@@ -390,7 +435,13 @@ Result<std::string> ChatTemplate::apply(std::span<const ChatMessage> messages) c
   if (where != System::in_turns && messages.front().role == "system" &&
       std::none_of(messages.begin(), messages.end(), [](const auto& m) { return m.role == "user"; }))
     return bad(0, fmt::format("a user must follow, to a {} model", family_->name));
-  return Writer(family_->form, begin_, end_).write(messages);
+  TIERD_TRY(check_order(messages));
+  const std::vector<ChatMessage> written = without_empty_system(messages);
+  if (written.empty())
+    return bad(0, "an empty system alone, of which the model's chat template writes nothing");
+  std::optional<std::string_view> silent = family_->form.silent;
+  if (known_ != nullptr && known_->silent != nullptr) silent = known_->silent;
+  return Writer(family_->form, silent, begin_, end_).write(written);
 }
 
 }  // namespace tierd

@@ -9,6 +9,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "core/base/lfs_pointer.h"
 #include "core/text/utf8.h"
 
 namespace tierd {
@@ -64,6 +65,7 @@ Result<std::string> read_whole_file(const std::string& path, uint64_t max_bytes)
   std::string text(bytes, '\0');
   text.resize(std::fread(text.data(), 1, text.size(), file.get()));
   if (std::ferror(file.get()) != 0) return Error{Code::io_error, path, std::strerror(errno)};
+  TIERD_TRY(refuse_lfs_pointer(text, path));
   return text;
 }
 

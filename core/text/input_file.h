@@ -13,11 +13,12 @@ namespace tierd {
 
 // The largest tokenizer files of today are about 35 MB.
 inline constexpr uint64_t kMaxTokenizerFileBytes = 256u << 20;
+inline constexpr uint64_t kMaxTokenizerConfigBytes = 16u << 20;  // of the small files beside them
 
 bool is_regular_file(const std::string& path);
 
-// The whole file. Errors: not_found; invalid_argument (not a regular file, such as a folder or a pipe);
-// corrupt (larger than `max_bytes`); io_error.
+// The whole file. Errors: not_found (also of a Git LFS pointer); invalid_argument (not a regular file, such
+// as a folder or a pipe); corrupt (larger than `max_bytes`); io_error.
 Result<std::string> read_whole_file(const std::string& path, uint64_t max_bytes);
 
 // The same, parsed; the document's root must be an object. Error: corrupt, with the offset of what is not

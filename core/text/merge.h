@@ -16,7 +16,6 @@ struct MergeSymbol {
   size_t begin = 0;  // into the text
   size_t bytes = 0;  // 0: merged into a symbol on its left
   uint32_t token = kNoToken;
-  bool frozen = false;  // never merged
 };
 
 struct Merged {
@@ -53,7 +52,6 @@ void merge_symbols(std::vector<MergeSymbol>& symbols, const Find& find) {
   const auto consider = [&](size_t left, size_t right) {
     const MergeSymbol& l = symbols[left];
     const MergeSymbol& r = symbols[right];
-    if (l.frozen || r.frozen) return;
     if (const std::optional<Merged> merged = find(l, r)) {
       queue.push({merged->rank, merged->token, left, right, l.bytes + r.bytes});
     }

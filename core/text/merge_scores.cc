@@ -13,17 +13,13 @@ namespace {
 // Pieces are tried at every cut, so their length is bounded; the longest in use are runs of 32 spaces.
 constexpr size_t kMaxPieceBytes = 1024;
 
-// What text may become by merging: not the bytes and symbols that are found as a whole.
-bool is_merged_type(TokenType type) {
-  return type == TokenType::normal || type == TokenType::unused;
-}
-
 }  // namespace
 
 Status set_scores_from_merges(const std::vector<Merge>& merges, const std::string& origin, Vocab& vocab) {
+  const std::vector<bool> mergeable = mergeable_tokens(vocab);
   std::unordered_map<std::string_view, uint32_t> tokens;
   for (uint32_t token = 0; token < vocab.pieces.size(); ++token) {
-    if (is_merged_type(vocab.types[token])) tokens.emplace(vocab.pieces[token], token);
+    if (mergeable[token]) tokens.emplace(vocab.pieces[token], token);
   }
   std::vector<uint32_t> ways(vocab.pieces.size(), 0);  // by piece: how many merges make it
   vocab.scores.assign(vocab.pieces.size(), -static_cast<float>(merges.size() + 1));

@@ -25,6 +25,9 @@ constexpr const char* kQwen2 =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\p{WSpace}\p{L}\p{N}]+[\r\n]*|)"
     R"(\p{WSpace}*[\r\n]+|\p{WSpace}+(?!\P{WSpace})|\p{WSpace}+)";
 
+constexpr std::string_view kLlama3Steps =
+    R"(Split (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+
 struct Family {
   std::string_view name;
   // Applied one after the other, each to what the one before cut. What does not match is kept as a word.
@@ -35,20 +38,68 @@ struct Family {
 
 constexpr Family kFamilies[] = {
     {"gpt-2", {kGpt2}, false, "ByteLevel"},
-    {"llama-bpe",
-     {kLlama3},
-     true,
-     R"(Split (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"},
+    {"llama-bpe", {kLlama3}, true, kLlama3Steps},
     {"qwen2",
      {kQwen2},
      false,
      R"(Split (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"},
     {"falcon", {R"([\p{P}$+<=>^~|`]+)", kGpt2, "[0-9][0-9][0-9]"}, false, ""},
+    {"starcoder", {R"(\p{N})", kGpt2}, false, "Digits\nByteLevel"},
+    {"dbrx", {kLlama3}, false, kLlama3Steps},
     {"deepseek-coder",
      {R"([\r\n])", R"(\p{WSpace}?\p{L}+)", R"(\p{WSpace}?\p{P}+)",
       R"([\x{4e00}-\x{9fa5}\x{0800}-\x{4e00}\x{ac00}-\x{d7ff}]+)", R"(\p{N})"},
      false,
      ""},
+};
+
+// The other names that llama.cpp's converter has given to these rules.
+struct Alias {
+  std::string_view name;
+  std::string_view family;
+};
+constexpr Alias kAliases[] = {
+    {"phi-2", "gpt-2"},
+    {"mpt", "gpt-2"},
+    {"olmo", "gpt-2"},
+    {"jais", "gpt-2"},
+    {"jina-es", "gpt-2"},
+    {"jina-de", "gpt-2"},
+    {"jina-v2-es", "gpt-2"},
+    {"jina-v2-de", "gpt-2"},
+    {"gigachat", "gpt-2"},
+    {"a.x-4.0", "gpt-2"},
+    {"mellum", "gpt-2"},
+    {"modern-bert", "gpt-2"},
+    {"exaone4", "gpt-2"},
+    {"trillion", "gpt-2"},
+    {"granite-docling", "gpt-2"},
+    {"llama3", "llama-bpe"},
+    {"llama-v3", "llama-bpe"},
+    {"falcon3", "llama-bpe"},
+    {"falcon-h1", "llama-bpe"},
+    {"pixtral", "llama-bpe"},
+    {"midm-2.0", "llama-bpe"},
+    {"lfm2", "llama-bpe"},
+    {"jina-v5-nano", "llama-bpe"},
+    {"deepseek-r1-qwen", "qwen2"},
+    {"megrez", "qwen2"},
+    {"kormo", "qwen2"},
+    {"f2llmv2", "qwen2"},
+    {"stablelm2", "qwen2"},
+    {"hunyuan", "qwen2"},
+    {"solar-open", "qwen2"},
+    {"grok-2", "qwen2"},
+    {"refact", "starcoder"},
+    {"command-r", "starcoder"},
+    {"smollm", "starcoder"},
+    {"codeshell", "starcoder"},
+    {"exaone", "starcoder"},
+    {"minerva-7b", "starcoder"},
+    {"mellum2", "starcoder"},
+    {"smaug-bpe", "dbrx"},
+    {"glm4", "dbrx"},
+    {"chatglm-bpe", "dbrx"},
 };
 
 struct FreeExpression {
@@ -137,7 +188,7 @@ PreTokenizer::~PreTokenizer() = default;
 
 Result<PreTokenizer> PreTokenizer::make(std::string_view name, std::string_view origin) {
   for (const Family& family : kFamilies) {
-    if (family.name != name) continue;
+    if (family.name != family_of(name)) continue;
     auto rules = std::make_unique<Rules>();
     rules->family = &family;
     for (const char* expression : family.expressions) {
@@ -182,9 +233,17 @@ bool PreTokenizer::whole_words_first() const {
   return rules_->family->whole_words_first;
 }
 
-std::string_view PreTokenizer::name_of_steps(std::string_view steps) {
+std::string_view PreTokenizer::family_of(std::string_view name) {
+  for (const Alias& alias : kAliases) {
+    if (alias.name == name) return alias.family;
+  }
+  return name;
+}
+
+std::string_view PreTokenizer::name_of_steps(std::string_view steps, bool whole_words_first) {
   for (const Family& family : kFamilies) {
-    if (!family.hugging_face_steps.empty() && family.hugging_face_steps == steps) return family.name;
+    const bool same = family.hugging_face_steps == steps && family.whole_words_first == whole_words_first;
+    if (same && !steps.empty()) return family.name;
   }
   return {};
 }
@@ -195,6 +254,7 @@ std::string PreTokenizer::known_names() {
     if (!names.empty()) names += ", ";
     names += family.name;
   }
+  for (const Alias& alias : kAliases) names.append(", ").append(alias.name);
   return names;
 }
 

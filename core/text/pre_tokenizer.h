@@ -27,9 +27,14 @@ class PreTokenizer {
   // A word that is a piece as a whole is that token, whatever the merges say.
   bool whole_words_first() const;
 
+  // The family that a name stands for: several converters have given a rule names of their own. A name that
+  // is no alias comes back as it is.
+  static std::string_view family_of(std::string_view name);
+
   // The name for a Hugging Face `pre_tokenizer`, written as its steps joined by '\n': "Split <regex>",
-  // "ByteLevel" (splits by GPT-2's expression), "Digits", "Punctuation". Empty when not known.
-  static std::string_view name_of_steps(std::string_view steps);
+  // "ByteLevel" (splits by GPT-2's expression), "Digits" (each by itself). Empty when not known.
+  // `whole_words_first`: of the rules that look for whole words first.
+  static std::string_view name_of_steps(std::string_view steps, bool whole_words_first);
   static std::string known_names();
 
  private:

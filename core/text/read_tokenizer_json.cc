@@ -5,106 +5,89 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <unordered_set>
 
+#include "core/text/byte_alphabet.h"
 #include "core/text/input_file.h"
 #include "core/text/json_vocab.h"
 #include "core/text/merge_scores.h"
-#include "core/text/pre_tokenizer.h"
 #include "core/text/sentencepiece_bpe.h"
 #include "core/text/special_tokens.h"
 #include "core/text/tokenizer.h"
+#include "core/text/tokenizer_json_parts.h"
+#include "core/text/utf8.h"
 
 namespace tierd {
 namespace {
 
 using nlohmann::json;
 
-// nullptr where `object` has no such member, or null.
-const json* member(const json& object, const char* key) {
-  if (!object.is_object()) return nullptr;
-  const auto it = object.find(key);
-  return it == object.end() || it->is_null() ? nullptr : &*it;
-}
-
-std::string text_member(const json& object, const char* key) {
-  const json* value = member(object, key);
-  return value != nullptr && value->is_string() ? value->get<std::string>() : std::string();
-}
-
-bool flag_member(const json& object, const char* key, bool otherwise) {
-  const json* value = member(object, key);
-  return value != nullptr && value->is_boolean() ? value->get<bool>() : otherwise;
-}
-
-// Normalizers, pre-tokenizers and post-processors come alone or as a Sequence under `list_key`.
-std::vector<const json*> steps_of(const json* step, const char* list_key) {
-  std::vector<const json*> steps;
-  if (step == nullptr) return steps;
-  const json* list = text_member(*step, "type") == "Sequence" ? member(*step, list_key) : nullptr;
-  if (list == nullptr || !list->is_array()) {
-    steps.push_back(step);
-  } else {
-    for (const json& item : *list) {
-      for (const json* inner : steps_of(&item, list_key)) steps.push_back(inner);
-    }
-  }
-  return steps;
-}
-
 class TokenizerJson {
  public:
-  TokenizerJson(const std::string& path, const json& root)
-      : path_(path),
-        root_(root),
-        normalizers_(steps_of(member(root, "normalizer"), "normalizers")),
-        pre_tokenizers_(steps_of(member(root, "pre_tokenizer"), "pretokenizers")) {}
+  TokenizerJson(const std::string& path, const json& root) : path_(path), root_(root), parts_(path, root) {}
 
   Result<Vocab> read() {
-    const json* model = member(root_, "model");
+    const json* model = json_member(root_, "model");
     if (model == nullptr) return fail(Code::corrupt, "has no model; expected a tokenizer.json");
-    const json* vocab = member(*model, "vocab");
-    const json* merges = member(*model, "merges");
-    const std::string type = text_member(*model, "type");
+    const json* vocab = json_member(*model, "vocab");
+    const json* merges = json_member(*model, "merges");
+    const std::string type = json_text(*model, "type");
     if (type != "BPE" && !(type.empty() && merges != nullptr)) {
       return fail(Code::unsupported, fmt::format("model.type is \"{}\"; known is BPE", shown(type)));
     }
     if (vocab == nullptr || merges == nullptr)
       return fail(Code::corrupt, "model.vocab or model.merges is missing");
     for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"}) {
-      if (!text_member(*model, key).empty())
+      if (!json_text(*model, key).empty())
         return fail(Code::unsupported, fmt::format("model.{} is not known", key));
     }
+    if (const json* dropout = json_member(*model, "dropout"); dropout != nullptr && *dropout != 0)
+      return fail(Code::unsupported, "model.dropout is not known: tokens would be left to chance");
     TIERD_TRY(read_tokens(*vocab));
     TIERD_TRY(read_merges(*merges));
-    const bool byte_level = std::any_of(pre_tokenizers_.begin(), pre_tokenizers_.end(), [](const json* step) {
-      return text_member(*step, "type") == "ByteLevel";
-    });
+    TIERD_TRY(keep_reachable_pieces(*model));
+    const bool byte_level = parts_.is_byte_level();
     TIERD_TRY(byte_level ? read_byte_level(*model) : read_sentencepiece(*model));
-    read_bos();
+    TIERD_TRY(parts_.check_decoder(byte_level));
+    TIERD_TRY(parts_.read_post_processor(vocab_));
+    parts_.warn_of_lengths();
+    const uint32_t begin = vocab_.add_bos ? vocab_.bos : kNoToken;
     TIERD_TRY(apply_special_token_files(path_, vocab_));
+    // bos_token names the one of the model; the template is about this one.
+    if (begin != kNoToken) vocab_.bos = begin;
     return std::move(vocab_);
   }
 
  private:
-  Error fail(Code code, std::string detail) const { return Error{code, path_, std::move(detail)}; }
+  Error fail(Code code, std::string detail) const { return parts_.fail(code, std::move(detail)); }
 
   Status read_tokens(const json& vocab) {
     VocabBuilder builder(path_);
     TIERD_TRY(builder.add_pieces(vocab, "model.vocab"));
-    if (const json* added = member(root_, "added_tokens"); added != nullptr) {
-      if (!added->is_array()) return fail(Code::corrupt, "added_tokens: expected a list");
-      for (const json& token : *added) {
-        const json* id = member(token, "id");
-        const json* content = member(token, "content");
-        if (id == nullptr || content == nullptr || !content->is_string()) {
-          return fail(Code::corrupt, "added_tokens: expected objects with an id and a content");
-        }
-        const TokenType type =
-            flag_member(token, "special", false) ? TokenType::control : TokenType::user_defined;
-        TIERD_TRY(builder.add_token(*id, content->get_ref<const std::string&>(), type, "added_tokens"));
+    const json* list = json_member(root_, "added_tokens");
+    if (list != nullptr && !list->is_array()) return fail(Code::corrupt, "added_tokens: expected a list");
+    std::vector<AddedToken> added_tokens;
+    for (const json& token : list == nullptr ? json::array() : *list) {
+      const json* id = json_member(token, "id");
+      const json* content = json_member(token, "content");
+      if (id == nullptr || content == nullptr || !content->is_string()) {
+        return fail(Code::corrupt, "added_tokens: expected objects with an id and a content");
       }
+      const auto& piece = content->get_ref<const std::string&>();
+      const std::string part = fmt::format("added_tokens \"{}\"", shown(piece));
+      TIERD_ASSIGN(const bool special, parts_.flag(token, "special", false, part));
+      AddedToken& added = added_tokens.emplace_back();
+      TIERD_ASSIGN(added.normalized, parts_.flag(token, "normalized", !special, part));
+      TIERD_ASSIGN(added.lstrip, parts_.flag(token, "lstrip", false, part));
+      TIERD_ASSIGN(added.rstrip, parts_.flag(token, "rstrip", false, part));
+      TIERD_ASSIGN(added.single_word, parts_.flag(token, "single_word", false, part));
+      added.is_piece = vocab.contains(piece);
+      const TokenType type = special ? TokenType::control : TokenType::user_defined;
+      TIERD_TRY(builder.add_token(*id, piece, type, "added_tokens"));
+      added.token = id->get<uint32_t>();
     }
     TIERD_ASSIGN(vocab_, std::move(builder).build());
+    vocab_.added_tokens = std::move(added_tokens);
     return {};
   }
 
@@ -132,130 +115,95 @@ class TokenizerJson {
     return {};
   }
 
+  // Marks the added tokens of model.vocab that text may become without being found as a whole.
+  Status keep_reachable_pieces(const json& model) {
+    TIERD_ASSIGN(const bool ignore_merges, parts_.flag(model, "ignore_merges", false, "model"));
+    if (ignore_merges) return {};
+    std::unordered_set<std::string> merged;
+    for (const auto& [left, right] : merges_) merged.insert({left, right, left + right});
+    for (AddedToken& added : *vocab_.added_tokens) {
+      const std::string& piece = vocab_.pieces[added.token];
+      const bool character = !piece.empty() && utf8_character_bytes(piece, 0) == piece.size();
+      added.is_piece = added.is_piece && (character || merged.contains(piece));
+    }
+    return {};
+  }
+
   Status read_byte_level(const json& model) {
     vocab_.kind = VocabKind::byte_bpe;
-    vocab_.add_bos = false;
-    for (const json* step : normalizers_) {
-      // Text is nearly always composed already; composing it is left to whoever writes it.
-      const std::string type = text_member(*step, "type");
-      if (type != "NFC")
-        return fail(Code::unsupported, fmt::format("normalizer \"{}\" is not known", shown(type)));
-    }
-    std::string steps;
-    const auto add_step = [&](const std::string& step) { steps += steps.empty() ? step : "\n" + step; };
-    for (const json* step : pre_tokenizers_) {
-      const std::string type = text_member(*step, "type");
-      if (type == "ByteLevel") {
-        if (flag_member(*step, "add_prefix_space", true)) {
-          return fail(Code::unsupported, "pre_tokenizer ByteLevel: add_prefix_space is not known");
-        }
-        if (flag_member(*step, "use_regex", true)) add_step(type);
-      } else if (type == "Split") {
-        const json* pattern = member(*step, "pattern");
-        const bool isolated =
-            text_member(*step, "behavior") == "Isolated" && !flag_member(*step, "invert", false);
-        if (pattern == nullptr || !isolated) {
-          return fail(Code::unsupported, "pre_tokenizer Split: only the behavior Isolated is known");
-        }
-        add_step("Split " + text_member(*pattern, "Regex"));
-      } else {
-        add_step(type);
-      }
-    }
-    const std::string_view name = PreTokenizer::name_of_steps(steps);
-    if (name.empty()) {
-      return fail(Code::unsupported, fmt::format("pre_tokenizer \"{}\" is not one of those known: {}",
-                                                 shown(steps), PreTokenizer::known_names()));
-    }
-    vocab_.pre_tokenizer = name;
-    TIERD_ASSIGN(const PreTokenizer rules, PreTokenizer::make(name, path_));
-    if (flag_member(model, "ignore_merges", false) && !rules.whole_words_first()) {
-      return fail(Code::unsupported,
-                  fmt::format("model.ignore_merges is not known with pre-tokenizer {}", name));
-    }
+    vocab_.add_space_prefix = false;
+    TIERD_ASSIGN(const bool ignore_merges, parts_.flag(model, "ignore_merges", false, "model"));
+    TIERD_TRY(parts_.read_byte_level(ignore_merges, vocab_));
     for (const auto& [left, right] : merges_) vocab_.merges.push_back(left + " " + right);
+    return read_missing_bytes(model);
+  }
+
+  // Bytes that the vocabulary lacks become the unknown token, or nothing.
+  Status read_missing_bytes(const json& model) {
+    const std::string unknown = json_text(model, "unk_token");
+    const auto token_of = [&](const std::string& piece) { return std::ranges::find(vocab_.pieces, piece); };
+    bool whole = true;
+    for (uint32_t byte = 0; byte < 256 && whole; ++byte)
+      whole = token_of(byte_character(static_cast<uint8_t>(byte))) != vocab_.pieces.end();
+    if (whole) return {};
+    for (const char* key : {"fuse_unk", "byte_fallback"}) {
+      TIERD_ASSIGN(const bool set, parts_.flag(model, key, false, "model"));
+      if (set)
+        return fail(Code::unsupported, fmt::format("model.{} with a vocabulary that lacks bytes", key));
+    }
+    if (const auto found = token_of(unknown); !unknown.empty() && found != vocab_.pieces.end())
+      vocab_.unknown = static_cast<uint32_t>(found - vocab_.pieces.begin());
     return {};
   }
 
   Status read_sentencepiece(const json& model) {
     vocab_.kind = VocabKind::sentencepiece_bpe;
-    TIERD_TRY(read_space_rule());
-    const bool bytes = flag_member(model, "byte_fallback", false);
-    const std::string unknown = text_member(model, "unk_token");
+    TIERD_TRY(parts_.read_space_rule(vocab_));
+    TIERD_ASSIGN(const bool ignore_merges, parts_.flag(model, "ignore_merges", false, "model"));
+    if (ignore_merges)
+      return fail(Code::unsupported, "model.ignore_merges is not known where spaces are \"▁\"");
+    TIERD_ASSIGN(const bool bytes, parts_.flag(model, "byte_fallback", false, "model"));
+    TIERD_ASSIGN(const bool fuses, parts_.flag(model, "fuse_unk", false, "model"));
+    const std::string unknown = json_text(model, "unk_token");
+    uint32_t byte_tokens = 0;
     for (uint32_t token = 0; token < vocab_.pieces.size(); ++token) {
       const std::string& piece = vocab_.pieces[token];
-      if (bytes && byte_of_piece(piece) >= 0) vocab_.types[token] = TokenType::byte;
+      if (bytes && byte_of_piece(piece) >= 0) {
+        vocab_.types[token] = TokenType::byte;
+        ++byte_tokens;
+      }
       if (!unknown.empty() && piece == unknown) {
         vocab_.types[token] = TokenType::unknown;
         vocab_.unknown = token;
       }
     }
-    if (!bytes && !flag_member(model, "fuse_unk", false)) {
-      return fail(Code::unsupported, "neither model.byte_fallback nor model.fuse_unk is set");
+    // Without any, the unknown token stands for every character that is not known.
+    if (bytes && byte_tokens != 0 && byte_tokens != 256) {
+      return fail(Code::unsupported,
+                  fmt::format("model.byte_fallback: {} of the 256 byte tokens are there", byte_tokens));
     }
+    if (byte_tokens == 0 && !fuses)
+      return fail(Code::unsupported, "neither model.byte_fallback nor model.fuse_unk is set");
+    if (byte_tokens == 0 && vocab_.unknown == kNoToken)
+      return fail(Code::unsupported,
+                  "model.unk_token: no piece of the vocabulary, and there are no byte tokens");
+    mark_normalized_tokens();
     return set_scores_from_merges(merges_, path_, vocab_);
   }
 
-  // Where spaces become "▁": by normalizers (Prepend and Replace), or by a Metaspace pre-tokenizer.
-  Status read_space_rule() {
-    const std::string mark(kSpaceMark);
-    bool replaces = false;
-    vocab_.add_space_prefix = false;
-    for (const json* step : normalizers_) {
-      const std::string type = text_member(*step, "type");
-      if (type == "Prepend" && text_member(*step, "prepend") == mark) {
-        vocab_.add_space_prefix = true;
-        continue;
-      }
-      const json* pattern = member(*step, "pattern");
-      if (type == "Replace" && pattern != nullptr && text_member(*pattern, "String") == " " &&
-          text_member(*step, "content") == mark) {
-        replaces = true;
-        continue;
-      }
-      return fail(Code::unsupported, fmt::format("normalizer \"{}\" is not known", shown(type)));
-    }
-    for (const json* step : pre_tokenizers_) {
-      const std::string type = text_member(*step, "type");
-      if (type != "Metaspace" || text_member(*step, "replacement") != mark ||
-          flag_member(*step, "split", true)) {
-        return fail(Code::unsupported,
-                    fmt::format("pre_tokenizer \"{}\" is not known; expected ByteLevel, or "
-                                "Metaspace that does not split",
-                                shown(type)));
-      }
-      const std::string scheme = text_member(*step, "prepend_scheme");
-      vocab_.add_space_prefix =
-          scheme.empty() ? flag_member(*step, "add_prefix_space", true) : scheme != "never";
-      replaces = true;
-    }
-    if (!replaces) return fail(Code::unsupported, "neither byte-level nor written with \"▁\" for spaces");
-    return {};
-  }
-
-  // A template that begins with a special token is how tokenizer.json asks for BOS.
-  void read_bos() {
-    vocab_.add_bos = false;
-    for (const json* step : steps_of(member(root_, "post_processor"), "processors")) {
-      const json* single = member(*step, "single");
-      if (text_member(*step, "type") != "TemplateProcessing" || single == nullptr || !single->is_array() ||
-          single->empty()) {
-        continue;
-      }
-      const json* first = member(single->front(), "SpecialToken");
-      if (first == nullptr) continue;
-      const std::string text = text_member(*first, "id");
-      const auto found = std::find(vocab_.pieces.begin(), vocab_.pieces.end(), text);
-      if (found == vocab_.pieces.end()) continue;
-      vocab_.bos = static_cast<uint32_t>(found - vocab_.pieces.begin());
-      vocab_.add_bos = true;
+  // Tokens that are looked for behind the normalizers are there as the normalizers write them.
+  void mark_normalized_tokens() {
+    if (vocab_.metaspace) return;
+    for (AddedToken& added : *vocab_.added_tokens) {
+      const std::string& piece = vocab_.pieces[added.token];
+      if (added.normalized && !piece.empty())
+        added.found_as = with_space_marks(piece, vocab_.add_space_prefix);
     }
   }
 
   const std::string& path_;
   const json& root_;
-  std::vector<const json*> normalizers_;
-  std::vector<const json*> pre_tokenizers_;
+  TokenizerJsonParts parts_;
   std::vector<Merge> merges_;
   Vocab vocab_;
 };

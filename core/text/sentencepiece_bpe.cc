@@ -15,20 +15,6 @@ namespace {
 // What sentencepiece writes for the unknown token.
 constexpr std::string_view kUnknownText = " \u2047 ";
 
-std::string with_space_marks(std::string_view text, bool prefix_space) {
-  std::string out;
-  out.reserve(text.size() + kSpaceMark.size());
-  if (prefix_space) out += kSpaceMark;
-  for (const char c : text) {
-    if (c == ' ') {
-      out += kSpaceMark;
-    } else {
-      out.push_back(c);
-    }
-  }
-  return out;
-}
-
 std::string without_space_marks(std::string_view piece) {
   std::string out;
   for (size_t at = 0; at < piece.size();) {
@@ -50,6 +36,20 @@ int hex_digit(char c) {
 }
 
 }  // namespace
+
+std::string with_space_marks(std::string_view text, bool prefix_space) {
+  std::string out;
+  out.reserve(text.size() + kSpaceMark.size());
+  if (prefix_space) out += kSpaceMark;
+  for (const char c : text) {
+    if (c == ' ') {
+      out += kSpaceMark;
+    } else {
+      out.push_back(c);
+    }
+  }
+  return out;
+}
 
 int byte_of_piece(std::string_view piece) {
   if (piece.size() != 6 || !piece.starts_with("<0x") || piece.back() != '>') return -1;
@@ -83,33 +83,24 @@ Result<std::unique_ptr<Tokenizer>> SentencePieceBpe::make(Vocab vocab, std::stri
     made->ranks_[by_score[i]] = rank;
   }
 
+  const std::vector<bool> mergeable = mergeable_tokens(v);
   for (uint32_t token = 0; token < count; ++token) {
     const std::string& piece = v.pieces[token];
-    switch (v.types[token]) {
-      case TokenType::user_defined:
-        made->user_defined_.add(piece, token);
-        break;
-      case TokenType::normal:
-      case TokenType::unused:
-        made->tokens_.emplace(piece, token);
-        made->longest_piece_ = std::max(made->longest_piece_, piece.size());
-        break;
-      case TokenType::control:
-      case TokenType::unknown:
-        made->control_.add(piece, token);
-        break;
-      case TokenType::byte: {
-        const int byte = byte_of_piece(piece);
-        if (byte < 0 || made->byte_tokens_[byte] != kNoToken) {
-          return Error{
-              Code::corrupt, std::string(origin),
-              fmt::format("byte token {} is \"{}\"; expected each of <0x00> to <0xFF> once", token, piece)};
-        }
-        made->byte_tokens_[byte] = token;
-        break;
-      }
+    if (mergeable[token]) {
+      made->tokens_.emplace(piece, token);
+      made->longest_piece_ = std::max(made->longest_piece_, piece.size());
     }
+    if (v.types[token] != TokenType::byte) continue;
+    const int byte = byte_of_piece(piece);
+    if (byte < 0 || made->byte_tokens_[byte] != kNoToken) {
+      return Error{
+          Code::corrupt, std::string(origin),
+          fmt::format("byte token {} is \"{}\"; expected each of <0x00> to <0xFF> once", token, piece)};
+    }
+    made->byte_tokens_[byte] = token;
   }
+  made->user_defined_ = TokenFinders::of(v, false);
+  made->control_and_user_defined_ = TokenFinders::of(v, true);
   made->has_bytes_ =
       std::find(made->byte_tokens_.begin(), made->byte_tokens_.end(), kNoToken) == made->byte_tokens_.end();
   if (!made->has_bytes_ && v.unknown == kNoToken) {
@@ -123,53 +114,57 @@ std::vector<uint32_t> SentencePieceBpe::encode(std::string_view text, bool add_s
                                                bool parse_special) const {
   std::vector<uint32_t> out;
   if (add_special && vocab_.add_bos && vocab_.bos != kNoToken) out.push_back(vocab_.bos);
-  if (!parse_special) {
-    encode_text(text, vocab_.add_space_prefix, out);
-    return out;
-  }
-  // Text after a control token begins anew, so it gets its space as well (as llama.cpp has it).
-  bool prefix_space = vocab_.add_space_prefix;
-  control_.split(
+  const TokenFinders& finders = parse_special ? control_and_user_defined_ : user_defined_;
+  const auto add_token = [&](uint32_t token) { out.push_back(token); };
+  const auto add_text = [&](std::string_view part) {
+    encode_text(part, part.data() == text.data(), finders, out);
+  };
+  finders.first.split(
       text,
       [&](std::string_view part) {
-        encode_text(part, prefix_space, out);
-        prefix_space = false;
+        if (vocab_.metaspace) {
+          finders.second.split(part, add_text, add_token);
+        } else {
+          add_text(part);
+        }
       },
-      [&](uint32_t token) {
-        out.push_back(token);
-        prefix_space = vocab_.add_space_prefix;
-      });
+      add_token);
   return out;
 }
 
-void SentencePieceBpe::encode_text(std::string_view text, bool prefix_space,
+bool SentencePieceBpe::gets_prefix(std::string_view text, bool at_start) const {
+  if (!vocab_.add_space_prefix || (vocab_.prefix_text_only && !at_start)) return false;
+  return !vocab_.metaspace || !(text.starts_with(' ') || text.starts_with(kSpaceMark));
+}
+
+void SentencePieceBpe::encode_text(std::string_view text, bool at_start, const TokenFinders& finders,
                                    std::vector<uint32_t>& out) const {
-  if (text.empty()) return;
-  const std::string marked = with_space_marks(text, prefix_space);
+  const std::string marked = with_space_marks(text, gets_prefix(text, at_start));
+  if (vocab_.metaspace) return encode_marked(marked, out);
+  finders.second.split(
+      marked, [&](std::string_view part) { encode_marked(part, out); },
+      [&](uint32_t token) { out.push_back(token); });
+}
+
+void SentencePieceBpe::encode_marked(std::string_view marked, std::vector<uint32_t>& out) const {
+  if (!vocab_.split_at_spaces) return encode_word(marked, out);
+  for (size_t begin = 0; begin < marked.size();) {
+    const size_t end = std::min(marked.find(kSpaceMark, begin + 1), marked.size());
+    encode_word(marked.substr(begin, end - begin), out);
+    begin = end;
+  }
+}
+
+void SentencePieceBpe::encode_word(std::string_view all, std::vector<uint32_t>& out) const {
   std::vector<MergeSymbol> symbols;
-  const auto add_characters = [&](std::string_view part) {
-    for (size_t at = 0; at < part.size();) {
-      const size_t bytes = std::max<size_t>(utf8_character_bytes(part, at), 1);
-      symbols.push_back({static_cast<size_t>(part.data() - marked.data()) + at, bytes, kNoToken, false});
-      at += bytes;
-    }
-  };
-  size_t end = 0;  // of what became symbols
-  user_defined_.split(
-      marked,
-      [&](std::string_view part) {
-        add_characters(part);
-        end += part.size();
-      },
-      [&](uint32_t token) {
-        const size_t bytes = vocab_.pieces[token].size();
-        symbols.push_back({end, bytes, token, true});
-        end += bytes;
-      });
+  for (size_t at = 0; at < all.size();) {
+    const size_t bytes = std::max<size_t>(utf8_character_bytes(all, at), 1);
+    symbols.push_back({at, bytes, kNoToken});
+    at += bytes;
+  }
 
   // How each unused piece came about: it serves merging, and is taken apart again afterwards.
   std::unordered_map<std::string_view, size_t> left_bytes_of_unused;
-  const std::string_view all = marked;
   merge_symbols(symbols, [&](const MergeSymbol& left, const MergeSymbol& right) -> std::optional<Merged> {
     const size_t bytes = left.bytes + right.bytes;
     if (bytes > longest_piece_) return std::nullopt;
@@ -183,10 +178,6 @@ void SentencePieceBpe::encode_text(std::string_view text, bool prefix_space,
   std::vector<std::string_view> pending;
   for (const MergeSymbol& symbol : symbols) {
     if (symbol.bytes == 0) continue;
-    if (symbol.frozen) {
-      out.push_back(symbol.token);
-      continue;
-    }
     pending.assign(1, all.substr(symbol.begin, symbol.bytes));
     while (!pending.empty()) {
       const std::string_view part = pending.back();

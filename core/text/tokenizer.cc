@@ -38,6 +38,9 @@ Status check_vocab(const Vocab& vocab, std::string_view origin) {
   if (vocab.eos != kNoToken) TIERD_TRY(check_id("EOS", vocab.eos));
   if (vocab.unknown != kNoToken) TIERD_TRY(check_id("unknown", vocab.unknown));
   for (const uint32_t token : vocab.end_tokens) TIERD_TRY(check_id("end", token));
+  if (vocab.added_tokens) {
+    for (const AddedToken& added : *vocab.added_tokens) TIERD_TRY(check_id("added", added.token));
+  }
   return {};
 }
 

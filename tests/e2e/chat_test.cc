@@ -8,6 +8,8 @@
 #include <thread>
 
 #include "tests/e2e/program.h"
+#include "tests/store/gguf_builder.h"
+#include "tests/store/temp_folder.h"
 
 namespace tierd {
 namespace {
@@ -58,6 +60,27 @@ class ChatTest : public ProgramTest {
     return chatting.end();
   }
 };
+
+TEST_F(ChatTest, RefusesATemplateThatIsNotKnownWhole) {
+  GgufBuilder model = tiny_gguf_llama();
+  model.set_text("tokenizer.ggml.model", "llama");
+  model.set_texts("tokenizer.ggml.tokens", {"<unk>", "<s>", "</s>", "a", "b", "ab", "c", "▁"});
+  model.set_numbers<float>("tokenizer.ggml.scores", GgufType::f32, {0, 0, 0, -1, -2, -3, -4, -5});
+  model.set_numbers<int32_t>("tokenizer.ggml.token_type", GgufType::i32, {2, 3, 3, 1, 1, 1, 1, 1});
+  model.set_text(
+      "tokenizer.chat_template",
+      "{{ '<|im_start|>system\nAnswer step by step.<|im_end|>\n' }}{% for m in messages %}{{ m.content }}"
+      "{% endfor %}");
+  const TempFolder folder;
+  const std::string path = folder.write("m.gguf", model.bytes());
+  const Ended refused = run_tierd({"-m", path, "-cnv", "-n", "1"});
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.err, HasSubstr("not known whole"));
+  EXPECT_THAT(refused.err, HasSubstr("--chat-template chatml"));
+  // A prompt needs no template.
+  const Ended prompt = run_tierd({"-m", path, "-p", "a", "-n", "1", "-q", "-t", "1", "--fit"});
+  EXPECT_EQ(prompt.status, 0) << prompt.err;
+}
 
 TEST_F(ChatTest, ContinuesWhatIsWrittenWhereThereIsNoForm) {
   const Ended text = run_tierd({"-m", kDemo, "-p", "First Citizen:", "-n", "12", "--temp", "0", "-t", "1"});

@@ -171,8 +171,10 @@ TEST(KnownBugs, TemplatesThatAreCode_CVE_2026_5760) {
   ASSERT_FALSE(unknown.ok());
   EXPECT_THAT(unknown.error().line(), HasSubstr("chatml"));
   vocab.chat_template = "<|im_start|>" + attack + "<|im_end|>";
-  const auto known = ChatTemplate::of(vocab);
-  ASSERT_TRUE(known.ok()) << known.error().line();
+  const auto resembling = ChatTemplate::of(vocab);
+  ASSERT_FALSE(resembling.ok());
+  EXPECT_THAT(resembling.error().line(), HasSubstr("--chat-template chatml"));
+  const auto known = ChatTemplate::named("chatml", vocab);
   const std::vector<ChatMessage> messages = {{"user", attack}};
   const auto text = known->apply(messages);
   ASSERT_TRUE(text.ok());

@@ -252,7 +252,7 @@ const std::vector<Hostile>& hostile_tensors() {
        [](B& b) {
          up(b).extents = {32, 32, 2};
        }},
-      {Code::corrupt, "ffn_up.weight\": dimension 1 is 0",
+      {Code::corrupt, "tensor \"layers.0.up\": shape [0, 0], the configuration says [64, 32]",
        [](B& b) {
          up(b).extents = {32, 0};
        }},
@@ -361,8 +361,17 @@ const std::vector<Hostile>& hostile_models() {
       {Code::corrupt, "\"layers.1.attn_norm\" is missing", [](B& b) { b.set_u32("llama.block_count", 2); }},
       {Code::corrupt, "\"llama.block_count\": expected a whole number",
        [](B& b) { b.set("llama.block_count", GgufType::i32, bytes_of(-1)); }},
-      {Code::unsupported, "\"llama.attention.head_count\": a list",
-       [](B& b) { b.set_numbers<uint32_t>("llama.attention.head_count", GgufType::u32, {2}); }},
+      {Code::corrupt, "\"llama.attention.head_count\": a list of 2, there are 1 layers",
+       [](B& b) {
+         b.set_numbers<uint32_t>("llama.attention.head_count", GgufType::u32, {2, 2});
+       }},
+      {Code::corrupt, "\"llama.attention.head_count_kv\": expected whole numbers",
+       [](B& b) { b.set_numbers<int32_t>("llama.attention.head_count_kv", GgufType::i32, {-2}); }},
+      {Code::unsupported, "\"llama.feed_forward_length\": a list with 64 for layer 0 and 32 for layer 1",
+       [](B& b) {
+         b.set_u32("llama.block_count", 2);
+         b.set_numbers<uint32_t>("llama.feed_forward_length", GgufType::u32, {64, 32});
+       }},
       {Code::corrupt, "\"llama.attention.head_count\": found 0",
        [](B& b) { b.set_u32("llama.attention.head_count", 0); }},
       {Code::corrupt, "\"llama.attention.head_count\": found 3",
@@ -387,6 +396,12 @@ const std::vector<Hostile>& hostile_models() {
        }},
       {Code::unsupported, "\"llama.rope.scaling.type\": \"yarn\"",
        [](B& b) { b.set_text("llama.rope.scaling.type", "yarn"); }},
+      {Code::unsupported, "\"llama.rope.scaling.attn_factor\": found 1.1, supported is 1",
+       [](B& b) { b.set_f32("llama.rope.scaling.attn_factor", 1.1f); }},
+      {Code::unsupported, "\"llama.rope.dimension_sections\": positions of a kind that is not supported",
+       [](B& b) {
+         b.set_numbers<int32_t>("llama.rope.dimension_sections", GgufType::i32, {1, 2});
+       }},
       {Code::corrupt, "layer_norm_rms_epsilon\": expected a finite float",
        [](B& b) { b.set_f32("llama.attention.layer_norm_rms_epsilon", NAN); }},
       {Code::corrupt, "\"tokenizer.ggml.tokens\": 0 tokens, the embedding has 8 rows",
@@ -407,8 +422,8 @@ const std::vector<Hostile>& hostile_models() {
          b = with_sentencepiece();
          b.set_numbers<int32_t>("tokenizer.ggml.token_type", GgufType::i32, {9, 1, 1, 1, 1, 1, 1, 1});
        }},
-      {Code::corrupt, "\"tokenizer.ggml.bos_token_id\": found 8, there are 8 tokens",
-       [](B& b) { b = with_sentencepiece(), b.set_u32("tokenizer.ggml.bos_token_id", 8); }},
+      {Code::corrupt, "\"tokenizer.ggml.bos_token_id\": expected a whole number",
+       [](B& b) { b = with_sentencepiece(), b.set_f32("tokenizer.ggml.bos_token_id", 1); }},
       {Code::corrupt, "\"tokenizer.ggml.merges\": missing or empty",
        [](B& b) { b = with_sentencepiece(), b.set_text("tokenizer.ggml.model", "gpt2"); }},
   };

@@ -41,9 +41,8 @@ TEST(HfFolder, OpensTheFileInsteadOfTheFolder) {
   EXPECT_TRUE(open_source(folder.path() + "/model.safetensors").ok());
 }
 
-TEST(HfFolder, IgnoresTablesAndTheHeadThatTheEmbeddingReplaces) {
+TEST(HfFolder, IgnoresTablesThatFollowFromTheConfiguration) {
   TinyHfModel model;
-  model.weights.add_f32("lm_head.weight", {8, 32}, 3);
   model.weights.add_f32("model.layers.0.self_attn.rotary_emb.inv_freq", {8}, 1);
   const TempFolder folder;
   model.write(folder);

@@ -359,6 +359,13 @@ TEST(Manifest, HostileOnesAreRefused) {
            "vocab.pieces: has 306"},
           {"token outside", [](json& m) { m["vocab"]["bos"] = 999; }, "names token 999"},
           {"end token outside", [](json& m) { m["vocab"]["end_tokens"] = {999}; }, "vocab.end_tokens"},
+          {"added token outside",
+           [](json& m) {
+             m["vocab"]["added_tokens"] = {{{"token", 999}}};
+           },
+           "vocab.added_tokens"},
+          {"an added token that is no object", [](json& m) { m["vocab"]["added_tokens"] = {1}; },
+           "vocab.added_tokens"},
           {"unknown token type", [](json& m) { m["vocab"]["types"][0] = 99; }, "vocab.types[0]: is 99"},
           {"too few types", [](json& m) { m["vocab"]["types"].erase(0); }, "vocab.types' length"},
           {"bad hex",

@@ -34,6 +34,10 @@ TEST(Manifest, TextAndBack) {
   plan.vocab.scores.resize(plan.vocab.pieces.size(), 3.4e38f);
   plan.vocab.merges = {"a b", std::string("\xff \xfe")};
   plan.vocab.eos = kNoToken;
+  plan.vocab.metaspace = plan.vocab.prefix_text_only = plan.vocab.split_at_spaces = true;
+  plan.vocab.added_tokens = {
+      {.token = 1, .normalized = true, .found_as = "\xe2\x96 x"},
+      {.token = 0, .lstrip = true, .rstrip = true, .single_word = true, .is_piece = true}};
   plan.config.norm_eps = 1e-12f;
   plan.provenance.source = "/models/\xe9t\xe9";  // latin-1
   plan.provenance.made_by = "tierd \xff";
@@ -47,6 +51,8 @@ TEST(Manifest, TextAndBack) {
   EXPECT_TRUE(std::signbit(again->vocab.scores[1]));
   EXPECT_EQ(again->vocab.scores, plan.vocab.scores);
   EXPECT_EQ(again->vocab.eos, kNoToken);
+  EXPECT_TRUE(again->vocab.metaspace && again->vocab.prefix_text_only && again->vocab.split_at_spaces);
+  EXPECT_EQ(again->vocab.added_tokens, plan.vocab.added_tokens);
   EXPECT_EQ(again->config.norm_eps, 1e-12f);
   EXPECT_EQ(again->provenance.source, plan.provenance.source);
   EXPECT_EQ(again->provenance.made_by, plan.provenance.made_by);

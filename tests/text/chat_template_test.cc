@@ -3,10 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
+
+#include "core/base/checksum.h"
+#include "core/text/jinja_text.h"
 
 namespace tierd {
 namespace {
@@ -59,8 +63,36 @@ TEST(ChatTemplate, KnowsPublishedTemplates) {
     std::stringstream text;
     text << file.rdbuf();
     const auto family = ChatTemplate::of(vocab(text.str()));
-    ASSERT_TRUE(family.ok()) << name << ": " << family.error().line();
-    EXPECT_EQ(family->name(), model["family"].get<std::string>()) << name;
+    const std::string found = family.ok() ? std::string(family->name()) : family.error().line();
+    EXPECT_THAT(found, HasSubstr(model["family"].get<std::string>())) << name;
+  }
+}
+
+// Every chat of every template that is known whole is written as Jinja writes it, or refused: by hand, with
+// what tests/golden/judge_chat_templates.py prints.
+TEST(ChatTemplate, JudgedChatsAreWrittenAsJinjaWritesThem) {
+  const char* file = std::getenv("TIERD_CHATS");
+  if (file == nullptr) GTEST_SKIP() << "TIERD_CHATS names no file";
+  for (const auto& one : nlohmann::json::parse(std::ifstream(file))) {
+    Vocab v = vocab(one["template"].get<std::string>());
+    v.pieces = {"<unk>", one["bos"], one["eos"]};
+    const auto form = ChatTemplate::of(v);
+    if (!form.ok()) {
+      std::printf("%s: %s, %s\n", one["model"].get<std::string>().c_str(),
+                  checksum_text(checksum(canonical_jinja(v.chat_template))).c_str(),
+                  form.error().line().c_str());
+      continue;
+    }
+    size_t written = 0;
+    for (const auto& chat : one["chats"]) {
+      std::vector<ChatMessage> messages;
+      for (const auto& message : chat["messages"]) messages.push_back({message["role"], message["content"]});
+      const auto text = form->apply(messages);
+      if (!text.ok()) continue;
+      ++written;
+      EXPECT_EQ(nlohmann::json(*text), chat["text"]) << one["model"] << chat["messages"];
+    }
+    EXPECT_GT(written, 50u) << one["model"];
   }
 }
 
@@ -89,10 +121,14 @@ TEST(ChatTemplate, WritesTheOtherFamiliesForms) {
             "<|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n<think>\n");
 }
 
-TEST(ChatTemplate, IsKnownByWhatTheModelsTemplateContains) {
+TEST(ChatTemplate, OneThatIsNotKnownWholeNamesTheFamilyThatItResembles) {
   const auto family = [](const char* text) {
     const auto found = ChatTemplate::of(vocab(text));
-    return found.ok() ? std::string(found->name()) : found.error().line();
+    if (found.ok()) return "known as " + std::string(found->name());
+    const std::string line = found.error().line();
+    const size_t at = line.find("--chat-template ");
+    if (line.find("not known whole") == std::string::npos) return line;
+    return line.substr(at + 16, line.find(' ', at + 16) - at - 16);
   };
   EXPECT_EQ(
       family("{% for m in messages %}{{'<|im_start|>' + m['role'] + '\n' + m['content'] + '<|im_end|>'}}"),
@@ -114,6 +150,65 @@ TEST(ChatTemplate, IsKnownByWhatTheModelsTemplateContains) {
       family("{{ 'Q: ' }}"),
       HasSubstr("is of no known family; give the one that is meant with --chat-template: chatml, deepseek"));
   EXPECT_THAT(family(""), HasSubstr("the model brings none; give one with --chat-template: chatml"));
+}
+
+constexpr const char* kChatml =
+    "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + "
+    "'<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif "
+    "%}";
+
+std::string known(const std::string& text) {
+  const auto found = ChatTemplate::of(vocab(text));
+  return found.ok() ? std::string(found->name()) : "";
+}
+
+TEST(ChatTemplate, APublishedOneIsKnownHoweverItIsLaidOut) {
+  EXPECT_EQ(known(kChatml), "chatml");
+  EXPECT_EQ(known("{%- for message in messages -%}\r\n  {{- \"<|im_start|>\" + message[\"role\"] + '\\n' + "
+                  "message['content']+'<|im_end|>' + '\\n' }}{# a turn #}\n{% endfor %}\n"
+                  "{% if add_generation_prompt %}\n  {{- '<|im_start|>assistant\\n' }}\n{%- endif %}\n"),
+            "chatml");
+  // A character that is written makes it another one.
+  EXPECT_EQ(known(std::string("x") + kChatml), "");
+  std::string other = kChatml;
+  other.replace(other.find("assistant"), 9, "Assistant");
+  EXPECT_EQ(known(other), "");
+}
+
+TEST(ChatTemplate, TheModelsOwnHasADefaultSystemOfItsOwn) {
+  const std::string smollm =
+      "{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}{{ "
+      "'<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging "
+      "Face<|im_end|>\n' }}"
+      "{% endif %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}"
+      "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
+  const auto form = ChatTemplate::of(vocab(smollm));
+  ASSERT_TRUE(form.ok()) << form.error().line();
+  EXPECT_EQ(
+      *form->apply(std::vector<ChatMessage>{{"user", "hi"}}),
+      "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face<|im_end|>\n"
+      "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n");
+  std::string others = smollm;
+  others.replace(others.find("SmolLM"), 6, "Klingon");
+  EXPECT_EQ(known(others), "") << "and another system is another template";
+}
+
+TEST(ChatTemplate, TheModelsOwnRefusesOrdersThatItDoesNotKnow) {
+  const auto form = ChatTemplate::of(
+      vocab("{{ bos_token }}{% for message in messages %}{% if (message['role'] == 'user') != (loop.index0 % "
+            "2 == 0) "
+            "%}{{ raise_exception('Conversation roles must alternate user/assistant/user/assistant/...') "
+            "}}{% endif "
+            "%}{% if message['role'] == 'user' %}{{ '[INST] ' + message['content'] + ' [/INST]' }}{% elif "
+            "message['role'] == 'assistant' %}{{ message['content'] + eos_token}}{% else %}{{ "
+            "raise_exception('Only "
+            "user and assistant roles are supported!') }}{% endif %}{% endfor %}"));
+  ASSERT_TRUE(form.ok()) << form.error().line();
+  const std::vector<ChatMessage> turns = {{"user", "a"}, {"assistant", "b"}, {"user", "c"}};
+  EXPECT_EQ(*form->apply(turns), "[INST] a [/INST]b</s>[INST] c [/INST]");
+  const std::vector<ChatMessage> twice = {{"user", "a"}, {"user", "c"}};
+  EXPECT_THAT(form->apply(twice).error().line(), HasSubstr("messages[1]: user and assistant out of turn"));
+  EXPECT_EQ(*ChatTemplate::named("mistral", vocab())->apply(twice), "[INST] a [/INST][INST] c [/INST]");
 }
 
 TEST(ChatTemplate, RefusesWhatAFamilyCannotSay) {

@@ -15,7 +15,7 @@ using Ranks = std::map<std::string, uint32_t>;
 
 std::vector<std::string> merge(const std::string& text, const Ranks& ranks) {
   std::vector<MergeSymbol> symbols;
-  for (size_t i = 0; i < text.size(); ++i) symbols.push_back({i, 1, kNoToken, false});
+  for (size_t i = 0; i < text.size(); ++i) symbols.push_back({i, 1, kNoToken});
   merge_symbols(symbols, [&](const MergeSymbol& l, const MergeSymbol& r) -> std::optional<Merged> {
     const auto it = ranks.find(text.substr(l.begin, l.bytes + r.bytes));
     if (it == ranks.end()) return std::nullopt;

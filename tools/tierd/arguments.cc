@@ -108,7 +108,7 @@ std::vector<Argument> add_serving(CommandLine& line, Arguments& arguments, std::
       .or_variable("LLAMA_ARG_ALIAS");
   line.option("--chat-template", arguments.chat_template,
               "the form of chats: " + fmt::format("{}", fmt::join(ChatTemplate::names(), ", ")) +
-                  "; else the model's own, where it is of one of these families")
+                  "; else the model's own, where that is known whole")
       .named("NAME")
       .or_variable("LLAMA_ARG_CHAT_TEMPLATE");
   line.option("--parallel", sequences,

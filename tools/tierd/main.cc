@@ -149,6 +149,13 @@ int run(Arguments arguments) {
     const auto chat = ChatTemplate::named(arguments.chat_template, (*tokenizer)->vocab());
     if (!chat.ok()) return fail(chat.error(), kBadInput);
   }
+  // Before a store is made of the model: a model that brings no template is continued as it is, and one whose
+  // template is not known whole is not.
+  const bool chats = arguments.mode == Mode::chat && !arguments.check && !arguments.plan;
+  if (chats && arguments.chat_template.empty() && !(*tokenizer)->vocab().chat_template.empty()) {
+    const auto chat = ChatTemplate::of((*tokenizer)->vocab());
+    if (!chat.ok()) return fail(chat.error(), kBadInput);
+  }
   for (const std::string& line : warnings_of(*plan)) {
     if (!arguments.quiet) say(line);
   }

@@ -232,6 +232,8 @@ int serve(const Arguments& arguments, Reload& reload, RunPlan plan, RuntimeOptio
   auto chat = arguments.chat_template.empty() ? ChatTemplate::of(vocab)
                                               : ChatTemplate::named(arguments.chat_template, vocab);
   if (!chat.ok() && !arguments.chat_template.empty()) return fail(chat.error(), kBadInput);
+  // Requests for chats are refused with this line, and others are not.
+  if (!chat.ok() && !vocab.chat_template.empty()) say(chat.error().line());
   const uint32_t texts = plan.memory.model.sequences;
   const auto drafters = start_drafters(plan, texts, arguments.quiet);
   if (!drafters.ok()) return fail(drafters.error(), exit_code(drafters.error()));
