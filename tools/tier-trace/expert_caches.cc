@@ -72,7 +72,7 @@ std::vector<Asked> asked_of(const Routing& routing) {
       pass.begins.rows = 1;
       pass.begins.sequences = {0};
       pass.activated = activated_event(choice.layer, ActiveSet::of(choice.experts));
-      asked.emplace_back(std::move(pass));
+      asked.emplace_back(PackedPass(std::move(pass)));
     }
     asked.emplace_back(StepEnds{step});
   }
