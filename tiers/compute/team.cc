@@ -27,10 +27,19 @@ void relax() {
 }  // namespace
 
 Team::Team(const Options& options) : options_(options) {
-  for (uint32_t i = 1; i < options.workers; ++i) threads_.emplace_back([this, i] { worker(i); });
+  try {
+    for (uint32_t i = 1; i < options.workers; ++i) threads_.emplace_back([this, i] { worker(i); });
+  } catch (...) {
+    end();
+    throw;
+  }
 }
 
 Team::~Team() {
+  end();
+}
+
+void Team::end() {
   ending_.store(true, std::memory_order_release);
   epoch_.fetch_add(1, std::memory_order_seq_cst);
   epoch_.notify_all();
