@@ -101,5 +101,25 @@ TEST_F(MemoryLimitsOfPrograms, ACgroupNeverKills) {
   EXPECT_GE(written, 9u);
 }
 
+// --check needs no more memory than the run: it measures rates in a part of what is left.
+TEST_F(MemoryLimitsOfPrograms, ACheckIsNotKilledWhereARunIsNot) {
+  if (kSanitized) GTEST_SKIP() << "sanitizers take memory that no plan knows of";
+  const std::string in_group = TIERD_SOURCE_DIR "/tests/bench/cgroup_run";
+  if (::geteuid() != 0 || run_program(in_group, {"max", "/bin/true"}).status != 0)
+    GTEST_SKIP() << "no group can be made here";
+  for (const char* limit : {"8M", "12M", "14M", "16M", "18M", "20M", "24M", "27M", "32M"}) {
+    const Ended ended = run_program(
+        in_group, {limit, TIERD_BIN_TIERD, "--config", config_file("hybrid"), "-m", kDemo, "--check"});
+    SCOPED_TRACE(std::string(limit) + ": " + ended.err);
+    EXPECT_TRUE(ended.status == 0 || ended.status == 2) << ended.status;
+    if (ended.status == 2) {
+      EXPECT_THAT(ended.err, HasSubstr(" leaves "));
+    }
+    if (limit == std::string("18M")) {
+      EXPECT_EQ(ended.status, 0);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tierd

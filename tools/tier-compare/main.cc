@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/log.h"
+#include "core/base/memory_limits.h"
 #include "core/base/progress.h"
 #include "core/base/standard_streams.h"
 #include "core/run/prepare_run.h"
@@ -70,6 +71,17 @@ Result<std::unique_ptr<Runtime>> make_run(const Config& config, const Options& o
   return Runtime::create(std::move(plan), run);
 }
 
+// Checks that this run can be filled beside the one that is judged: each was planned as if it were alone, and
+// takes pages when they are first used.
+Status expect_room(const Runtime& run, const Runtime& subject) {
+  uint64_t bytes = 0;
+  for (const Runtime* of : {&run, &subject}) {
+    for (size_t tier = 0; tier < of->plan().tiers.memories.size(); ++tier)
+      bytes += of->plan().tiers.memories[tier].apart() ? 0 : of->budget(tier).capacity();
+  }
+  return expect_memory(bytes, "the run that is judged and its reference");
+}
+
 // The run that is judged. A run of one token a step has the memory that tierd gives it.
 struct Subject {
   std::unique_ptr<Runtime> run;
@@ -113,6 +125,7 @@ Result<std::unique_ptr<Runtime>> start_published(const Published& published, con
                              "another file, which --published names",
                              vocab, expected)};
   }
+  TIERD_TRY(expect_room(*run, subject));
   TIERD_TRY(run->load());
   return run;
 }
@@ -128,6 +141,7 @@ Status compare(const Options& options) {
   TIERD_ASSIGN(const auto windows, read_windows(options, plan));
   config.context = plan.memory.model.context;
   TIERD_ASSIGN(const std::unique_ptr<Runtime> store, make_run(store_reference(config), options, kRowsAtOnce));
+  TIERD_TRY(expect_room(*store, *subject.run));
   TIERD_TRY(store->load());
   const Published published = published_reference(config, plan, options.published);
   TIERD_ASSIGN(const std::unique_ptr<Runtime> file, start_published(published, options, *subject.run));
