@@ -145,11 +145,9 @@ class StoreWriter {
     TIERD_ASSIGN(const bool whole, holds_store(directory_, plan_, plan_text_));
     if (whole) return drop_partial();
     if (!manifest_is_written()) {
-      if (plan_.compression != Compression::none) {
-        TIERD_ASSIGN(plan_, compressed_plan(source_, std::move(plan_), quiet_, codec_));
-      }
-      TIERD_TRY(write_extents());
-      TIERD_TRY(write_manifest());
+      const Status written = write_content();
+      if (written.code() == Code::corrupt) (void)drop_unfinished();
+      TIERD_TRY(written);
     }
     return finish();
   }
@@ -189,10 +187,25 @@ class StoreWriter {
     return {};
   }
 
+  // Removes what was written of a source that cannot be stored: no later run can use it.
+  Status drop_unfinished() {
+    data_ = {};
+    for (const std::string_view file : {kDataFile, kProgressFile}) TIERD_TRY(disk_.remove(path_of(file)));
+    return drop_partial();
+  }
+
   // True after an interruption between the manifest and the rename.
   bool manifest_is_written() const {
     const auto found = read_manifest(partial_);
     return found.ok() && plan_text(*found) == plan_text_;
+  }
+
+  Status write_content() {
+    if (plan_.compression != Compression::none) {
+      TIERD_ASSIGN(plan_, compressed_plan(source_, std::move(plan_), quiet_, codec_));
+    }
+    TIERD_TRY(write_extents());
+    return write_manifest();
   }
 
   Status write_extents() {
