@@ -1,6 +1,7 @@
 #include "core/store/writer.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -163,8 +165,10 @@ class StoreWriter {
     if (opened.ok()) TIERD_TRY(check_own(*opened));
     TIERD_ASSIGN(folder_, std::move(opened));
     if (flock(folder_.descriptor(), LOCK_EX | LOCK_NB) != 0) {
-      if (errno != EWOULDBLOCK) return disk_error(partial_, "locking it");
-      return Error{Code::busy, partial_, "another run is writing this store"};
+      if (errno == EWOULDBLOCK) return Error{Code::busy, partial_, "another run is writing this store"};
+      if (!has_no_locks(errno)) return disk_error(partial_, "locking it");
+      spdlog::warn("{}: cannot be locked ({}); no other run may write this store meanwhile", partial_,
+                   std::generic_category().message(errno));
     }
     struct stat ours {};
     struct stat there {};
