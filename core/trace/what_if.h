@@ -15,7 +15,7 @@
 
 namespace tierd {
 
-// What the engine asked the scheduler.
+// A question of the engine to the scheduler.
 using Asked =
     std::variant<FillBegins, PackedPass, StepEnds, DrainBegins, SequenceBegins, SequenceEnds, RowsKept>;
 // Returns what it asked in a whole trace, which takes at most some 50 times the bytes of the file. Errors: of

@@ -119,7 +119,7 @@ class CsvReader {
   }
 
  private:
-  // Of several mistakes the first line's is reported.
+  // Reports the first line that is wrong.
   Status check_chosen() const {
     const Chosen* wrong = nullptr;
     bool twice = false;
