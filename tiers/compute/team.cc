@@ -1,6 +1,9 @@
 #include "tiers/compute/team.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <system_error>
 
 #include "core/base/cores.h"
 #include "core/base/time.h"
@@ -29,9 +32,9 @@ void relax() {
 Team::Team(const Options& options) : options_(options) {
   try {
     for (uint32_t i = 1; i < options.workers; ++i) threads_.emplace_back([this, i] { worker(i); });
-  } catch (...) {
+  } catch (const std::system_error& error) {
     end();
-    throw;
+    throw std::system_error(error.code(), fmt::format("{} threads that compute", options.workers));
   }
 }
 
