@@ -86,9 +86,10 @@ MemoryLimit memory_left() {
 Status expect_memory(uint64_t bytes, const std::string& origin) {
   const MemoryLimit limit = memory_left();
   if (bytes <= limit.left_bytes) return {};
-  return Error{Code::no_space, origin,
-               fmt::format("some {} of memory are needed, {} leaves {}", format_bytes(static_cast<double>(bytes)),
-                           limit.source, format_bytes(static_cast<double>(limit.left_bytes)))};
+  return Error{
+      Code::no_space, origin,
+      fmt::format("some {} of memory are needed, {} leaves {}", format_bytes(static_cast<double>(bytes)),
+                  limit.source, format_bytes(static_cast<double>(limit.left_bytes)))};
 }
 
 bool addresses_are_limited() {

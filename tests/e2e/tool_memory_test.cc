@@ -65,6 +65,14 @@ TEST_F(ToolMemory, OfAComparison) {
                       {"8M", "16M", "20M", "24M", "28M", "96M"});
 }
 
+TEST_F(ToolMemory, OfCalibration) {
+  for (const char* limit : {"8M", "64M", "256M"}) {
+    const Ended ended = run_program(kInGroup, {limit, TIERD_BIN_CALIBRATE, "--quick", "-o", out()});
+    EXPECT_EQ(ended.status, 1) << limit << ": " << ended.err;
+    EXPECT_THAT(ended.err, HasSubstr("tier-calibrate: measuring: some 277 MB of memory are needed, "));
+  }
+}
+
 TEST_F(ToolMemory, OfTraining) {
   const std::string text = folder().write("text", std::string(8000, 'a'));
   for (const char* limit : {"8M", "16M", "32M", "64M", "96M"}) {
