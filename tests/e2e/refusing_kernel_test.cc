@@ -50,6 +50,14 @@ TEST_F(RefusingKernel, NoEventfd) {
   }
 }
 
+// The library that knows the machine's cores would ask for them without end.
+TEST_F(RefusingKernel, NoAffinity) {
+  const Ended free = run_with({});
+  const Ended refused = run_with([] { refuse_calls({SYS_sched_getaffinity}, EPERM); });
+  EXPECT_EQ(refused.status, 0) << refused.err;
+  EXPECT_EQ(refused.out, free.out);
+}
+
 // Some network file systems have no locks: a store is made all the same.
 TEST_F(RefusingKernel, NoLocks) {
   for (const int error : {ENOLCK, EOPNOTSUPP}) {
