@@ -8,6 +8,7 @@ set(TIERD_PLAIN_TESTS
   e2e_sparsity_cli_test e2e_prune_cli_test e2e_planted_test e2e_k_quants_test cuda_golden_test cuda_store_test
   # Programs that only start others, which are compiled once more and have nothing of their own to sanitize.
   e2e_readme_test e2e_install_test e2e_agent_author_test e2e_memory_limits_test e2e_programs_test e2e_bench_test
+  e2e_tool_memory_test e2e_refusing_kernel_test
   e2e_store_cli_test e2e_trace_cli_test e2e_timeline_test e2e_speculation_test e2e_hub_test
   e2e_energy_test e2e_partition_cli_test e2e_reproduce_cli_test
   # A minute and a half of it there; what reads the damaged stores is fuzzed as well (tests/fuzz), and has store_test.

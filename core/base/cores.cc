@@ -1,10 +1,12 @@
 #include "core/base/cores.h"
 
 #include <hwloc.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <memory>
 #include <set>
@@ -23,9 +25,17 @@ struct FreeBitmap {
 };
 using Bitmap = std::unique_ptr<std::remove_pointer_t<hwloc_bitmap_t>, FreeBitmap>;
 
+// hwloc asks for ever larger sets of processors until the kernel answers: where a sandbox refuses the call,
+// it would ask without end.
+bool answers_affinity() {
+  cpu_set_t set;
+  return ::sched_getaffinity(0, sizeof set, &set) == 0 || errno == EINVAL;
+}
+
 struct Topology {
   hwloc_topology_t handle = nullptr;
   Topology() {
+    if (!answers_affinity()) return;
     if (hwloc_topology_init(&handle) != 0) {
       handle = nullptr;
     } else if (hwloc_topology_load(handle) != 0) {

@@ -1,11 +1,15 @@
 #include "core/base/memory_limits.h"
 
+#include <fmt/format.h>
+#include <sys/sysinfo.h>
+
 #include <algorithm>
 #include <charconv>
 #include <optional>
 #include <string_view>
 
 #include "core/base/system_file.h"
+#include "core/base/units.h"
 
 namespace tierd {
 namespace {
@@ -32,6 +36,9 @@ std::optional<uint64_t> field(std::string_view text, const std::string& name) {
 MemoryFacts read_memory_facts() {
   MemoryFacts facts;
   facts.meminfo = read_system_file("/proc/meminfo");
+  struct sysinfo machine {};
+  if (facts.meminfo.empty() && ::sysinfo(&machine) == 0)  // no /proc; pages of files are left out
+    facts.meminfo = fmt::format("MemAvailable: {} kB\n", uint64_t{machine.freeram} * machine.mem_unit / 1024);
   facts.status = read_system_file("/proc/self/status");
   if (const auto group = own_control_group("memory")) facts.groups = with_those_above(*group);
   rlimit limit{};
@@ -74,6 +81,15 @@ MemoryLimit memory_left() {
   MemoryLimit limit = tightest(memory_limits());
   limit.left_bytes = less_reserve(limit.left_bytes);
   return limit;
+}
+
+Status expect_memory(uint64_t bytes, const std::string& origin) {
+  const MemoryLimit limit = memory_left();
+  if (bytes <= limit.left_bytes) return {};
+  return Error{
+      Code::no_space, origin,
+      fmt::format("some {} of memory are needed, {} leaves {}", format_bytes(static_cast<double>(bytes)),
+                  limit.source, format_bytes(static_cast<double>(limit.left_bytes)))};
 }
 
 bool addresses_are_limited() {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/memory_group.h"
+#include "core/base/result.h"
 
 namespace tierd {
 
@@ -41,6 +42,9 @@ uint64_t less_reserve(uint64_t bytes);
 MemoryLimit tightest(const std::vector<MemoryLimit>& limits);
 // Returns the tightest on this process, less the reserve.
 MemoryLimit memory_left();
+// Checks that the tightest limit leaves `bytes`, for programs that plan no memory. Error: no_space from
+// `origin`, with what is needed, what is left and by which limit.
+Status expect_memory(uint64_t bytes, const std::string& origin);
 // Tells whether a limit counts addresses that are not in use: then none are reserved for budgets that may
 // grow.
 bool addresses_are_limited();

@@ -1,9 +1,6 @@
 #include "core/host/agent_thread.h"
 
 #include <fmt/format.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <exception>
@@ -28,8 +25,6 @@ AgentThread::AgentThread(Agent& agent, const Options& options)
       requests_(agent.credits()),
       completions_(agent.credits()) {
   accepted_.reserve(agent.credits());
-  done_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  TIERD_CHECK(done_fd_ >= 0);
   if (agent.wait_fd() >= 0) waiter_.watch(agent.wait_fd());
   thread_ = std::thread([this, options] { run(options); });
 }
@@ -37,7 +32,6 @@ AgentThread::AgentThread(Agent& agent, const Options& options)
 AgentThread::~AgentThread() {
   end();
   thread_.join();
-  close(done_fd_);
 }
 
 void AgentThread::end() {
@@ -82,10 +76,7 @@ size_t AgentThread::poll(std::span<Done> done) {
     done_signalled_.exchange(false, std::memory_order_acq_rel);
   // The thread says that it signals before it writes: until all that it announced has been read the
   // descriptor may turn readable yet, and whoever sleeps on it would not.
-  if (signals_.load(std::memory_order_acquire) != signals_read_) {
-    uint64_t count = 0;
-    if (read(done_fd_, &count, sizeof count) == sizeof count) signals_read_ += count;
-  }
+  if (signals_.load(std::memory_order_acquire) != signals_read_) signals_read_ += done_signal_.take();
   if (!lost_because_.empty()) return poll_lost(done);
   size_t n = 0;
   while (n < done.size() && completions_.pop(done[n])) {
@@ -170,8 +161,7 @@ bool AgentThread::work() {
 void AgentThread::signal() {
   if (done_signalled_.exchange(true, std::memory_order_acq_rel)) return;
   signals_.fetch_add(1, std::memory_order_release);
-  const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = write(done_fd_, &one, sizeof one);
+  done_signal_.raise();
 }
 
 // What the agent throws ends the thread, and nothing else.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/agent/agent.h"
+#include "core/base/wake_signal.h"
 #include "core/kernel/post/waiter.h"
 #include "core/message/ring.h"
 
@@ -40,7 +41,7 @@ class AgentThread : public Agent {
   // from whoever submits the others, and find nothing more to do.
   Drive drive() override;
   size_t poll(std::span<Done> done) override;
-  int wait_fd() const override { return done_fd_; }
+  int wait_fd() const override { return done_signal_.fd(); }
   bool waiting() const override { return open_ != 0; }
   std::string lost_because() const override { return lost_because_; }
 
@@ -89,13 +90,13 @@ class AgentThread : public Agent {
   Waiter waiter_;
   std::atomic<bool> parked_{false};
   std::atomic<bool> done_signalled_{false};
-  std::atomic<uint64_t> signals_{0};  // written to done_fd_, or about to be
+  std::atomic<uint64_t> signals_{0};  // raised in done_signal_, or about to be
   uint64_t signals_read_ = 0;         // the kernel's
   std::atomic<bool> ending_{false};
   std::atomic<bool> ended_{false};
   std::string failure_;  // its thread's, until it has ended
   std::atomic<uint64_t> wake_ups_{0};
-  int done_fd_ = -1;
+  WakeSignal done_signal_;
   std::thread thread_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/auxv.h>
 
 #include <algorithm>
 #include <array>
@@ -52,7 +53,10 @@ std::vector<std::string> PluginPath::split(std::string_view list) {
 
 std::string PluginPath::installed() {
   std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  fs::path program = fs::read_symlink("/proc/self/exe", error);
+  // Without /proc the kernel has still said by which name it started the program.
+  const auto* const name = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
+  if (error && name != nullptr) program = fs::canonical(name, error);
   return error ? "" : (program.parent_path().parent_path() / "lib" / "tierd").string();
 }
 

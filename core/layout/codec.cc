@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <vector>
 
 #include "core/base/check.h"
 #include "core/layout/k_quants.h"
@@ -171,6 +172,29 @@ void encode(Encoding e, std::span<const float> in, std::span<std::byte> out) {
         encode_k_quant(e, in.subspan(i).first<kSuperBlock>(), &out[encoded_bytes(e, i)]);
       return;
   }
+}
+
+std::optional<size_t> first_lost_value(Encoding e, std::span<const float> values) {
+  // Up to here neither a value in 16 bits nor a scale, which is no larger than the values, overflows.
+  constexpr float kAlwaysHeld = 65504;
+  const auto held = [](float value) { return std::fabs(value) <= kAlwaysHeld; };  // false for NaN
+  if (e == Encoding::f32 || std::ranges::all_of(values, held)) return std::nullopt;
+  const size_t block = block_values(e);
+  std::vector<std::byte> encoded(block_bytes(e));
+  std::vector<float> decoded(block);
+  const auto finite = [](float value) { return std::isfinite(value); };
+  for (size_t first = 0; first < values.size(); first += block) {
+    const auto of_block = values.subspan(first, block);
+    if (std::ranges::all_of(of_block, held)) continue;
+    const auto bad = std::ranges::find_if_not(of_block, finite);
+    if (bad != of_block.end()) return first + static_cast<size_t>(bad - of_block.begin());
+    encode(e, of_block, encoded);
+    decode(e, encoded, decoded);
+    if (std::ranges::all_of(decoded, finite)) continue;
+    const auto most = std::ranges::max_element(of_block, {}, [](float value) { return std::fabs(value); });
+    return first + static_cast<size_t>(most - of_block.begin());
+  }
+  return std::nullopt;
 }
 
 }  // namespace tierd

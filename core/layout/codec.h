@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "core/layout/encoding.h"
@@ -23,5 +24,10 @@ void decode(Encoding e, std::span<const std::byte> in, std::span<float> out);
 // magnitude)/-8, as llama.cpp's reference quantizer does. The scale is rounded to f16 first and its rounded
 // value divides, so that the error is the smallest that the format allows. K-quants: see encode_k_quant.
 void encode(Encoding e, std::span<const float> in, std::span<std::byte> out);
+
+// Returns the place of the first value that is lost where so many, which begin a block, are encoded: one that
+// is not finite, or so large that it, or the scale of its block, becomes infinite. None in f32, which holds
+// all values.
+std::optional<size_t> first_lost_value(Encoding e, std::span<const float> values);
 
 }  // namespace tierd

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <system_error>
 
 #include "core/base/align.h"
 #include "core/base/cores.h"
@@ -202,7 +203,12 @@ Result<Agent*> Assembly::on_thread(Agent& agent, const TierConfig& config, std::
   options.deadline_ns = uint64_t{plan.config.agent_deadline_ms} * 1'000'000;
   options.short_slices = &agent == flash.agent.get();
   if (available_cores() > threads) options.spin_ns = kSpinNs;
-  owner = std::make_unique<AgentThread>(agent, options);
+  try {
+    owner = std::make_unique<AgentThread>(agent, options);
+  } catch (const std::system_error& error) {
+    return Error{Code::no_space, config.table() + ".thread",
+                 fmt::format("no thread of its own can be had: {}", error.what())};
+  }
   return owner.get();
 }
 

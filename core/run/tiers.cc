@@ -6,9 +6,11 @@
 #include <array>
 #include <charconv>
 #include <map>
+#include <set>
 #include <span>
 #include <sstream>
 
+#include "core/base/cores.h"
 #include "core/run/strategy_choices.h"
 #include "core/store/encoding_choice.h"
 
@@ -40,9 +42,11 @@ std::optional<uint32_t> core_in(std::string_view text) {
   return whole ? std::optional(core) : std::nullopt;
 }
 
-// "0-3,8". Error: invalid_argument naming the tier's key.
-Result<std::vector<uint32_t>> parse_cores(const Tier& tier) {
+// "0-3,8": each core once, and no more of them than there are, since each gets a thread. `most`: 0 where that
+// is not known. Error: invalid_argument naming the tier's key.
+Result<std::vector<uint32_t>> parse_cores(const Tier& tier, size_t most) {
   std::vector<uint32_t> cores;
+  std::set<uint32_t> named;
   std::stringstream parts(tier.config.cores);
   for (std::string part; std::getline(parts, part, ',');) {
     const size_t dash = std::min(part.find('-'), part.size());
@@ -51,14 +55,23 @@ Result<std::vector<uint32_t>> parse_cores(const Tier& tier) {
     if (!first || !last || *last < *first)
       return wrong(tier, "cores",
                    fmt::format("'{}' are no cores; write for example 0-3,8", tier.config.cores));
-    for (uint32_t core = *first; core <= *last; ++core) cores.push_back(core);
+    for (uint32_t core = *first; core <= *last; ++core) {
+      if (!named.insert(core).second) return wrong(tier, "cores", fmt::format("{} is named twice", core));
+      cores.push_back(core);
+    }
+  }
+  if (most != 0 && cores.size() > most) {
+    return wrong(
+        tier, "cores",
+        fmt::format("'{}' are {} cores, this process has {}", tier.config.cores, cores.size(), most));
   }
   return cores;
 }
 
 class TierChooser {
  public:
-  explicit TierChooser(const Config& config) : path_(plugin_path(config)) {
+  explicit TierChooser(const Config& config)
+      : path_(plugin_path(config)), most_cores_(config.machine.empty() ? own_cores().units.size() : 0) {
     for (const TierConfig& tier : config.tiers) {
       if (tier.count != 0) tiers_.push_back({tier, {}});
     }
@@ -87,7 +100,7 @@ class TierChooser {
     TIERD_ASSIGN(const AgentEntry* const entry, load_agent(file, name));
     TIERD_ASSIGN(tier.agent, choose_settings(*entry, file, tier.config.table(), tier.config.settings,
                                              reads_store(*entry) ? kKeysOfStore : std::span(kKeysOfTier)));
-    TIERD_ASSIGN(tier.cores, parse_cores(tier));
+    TIERD_ASSIGN(tier.cores, parse_cores(tier, most_cores_));
     const StrategyConfig& cache = tier.config.cache;
     if (cache.name.empty() && !(cache.settings.empty() && cache.fallback.empty() && cache.tensors.empty()))
       return wrong(tier, "cache", "says what a cache is told, but not which one: cache.name is empty");
@@ -255,10 +268,13 @@ class TierChooser {
   // What `link` names, in its order.
   Result<std::vector<MemoryId>> linked_to(const Tier& tier) {
     std::vector<MemoryId> linked;
+    std::set<const Tier*> named;  // NULL: the store
     std::stringstream names(tier.config.link);
     for (std::string name; std::getline(names, name, ',');) {
       std::erase(name, ' ');
       const Tier* const from = find(name);
+      if ((from != nullptr || is_store(name)) && !named.insert(from).second)
+        return wrong(tier, "link", fmt::format("'{}' is named twice", name));
       if (is_store(name)) {
         linked.push_back(kStore);
       } else if (from == nullptr) {
@@ -284,6 +300,7 @@ class TierChooser {
   }
 
   const PluginPath path_;
+  const size_t most_cores_;  // 0: those of a described machine are not known
   std::vector<Tier> tiers_;
   std::map<std::string, uint32_t> heights_;
   TierTable table_;

@@ -45,6 +45,10 @@ Result<uint64_t> OpenFile::size() const {
   return static_cast<uint64_t>(status.st_size);
 }
 
+bool has_no_locks(int error) {
+  return error == EOPNOTSUPP || error == ENOSYS || error == ENOLCK;
+}
+
 Error disk_error(const std::string& path, std::string_view doing) {
   const int number = errno;
   Code code = Code::io_error;

@@ -34,6 +34,10 @@ class OpenFile {
 // The error of the last failed system call: no_space for a full disk or quota, not_found, otherwise io_error.
 Error disk_error(const std::string& path, std::string_view doing);
 
+// Tells whether flock failed with `error` because the file system, or a sandbox, has no locks (some network
+// file systems).
+bool has_no_locks(int error);
+
 // The real one; any thread. Every error names the path.
 class Disk {
  public:

@@ -1,5 +1,7 @@
 #include "core/store/encoding_error.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -44,7 +46,14 @@ class Loss {
       whole_ += double{values[i]} * values[i];
     }
   }
-  float share() const { return whole_ == 0 ? 0.0f : static_cast<float>(std::sqrt(lost_ / whole_)); }
+  // Error: corrupt, where a value is lost altogether.
+  Result<float> share(const TensorSource& source, const StoredSite& site) const {
+    const double share = whole_ == 0 ? 0.0 : std::sqrt(lost_ / whole_);
+    if (std::isfinite(share)) return static_cast<float>(share);
+    return Error{Code::corrupt, source.path(),
+                 fmt::format("weights of {} are not finite, or too large for {}", site.name,
+                             name(site.encodings.front()))};
+  }
 
  private:
   double lost_ = 0;
@@ -114,7 +123,7 @@ Result<float> encoding_error(const TensorSource& source, const StoredSite& site)
     }
   }
   if (columns) TIERD_TRY(add_columns(source, site, loss));
-  return loss.share();
+  return loss.share(source, site);
 }
 
 Result<float> sampled_encoding_error(const TensorSource& source, const StoredSite& site) {
@@ -136,7 +145,7 @@ Result<float> sampled_encoding_error(const TensorSource& source, const StoredSit
     TIERD_TRY(read_columns(source, tensor, 0, rows, columns, apart, values));
     loss.add(site.encodings.front(), values);
   }
-  return loss.share();
+  return loss.share(source, site);
 }
 
 }  // namespace tierd

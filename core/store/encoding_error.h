@@ -13,7 +13,7 @@ bool encoded_anew(const TensorSource& source, const StoredSite& site);
 
 // sqrt(sum (stored - source)^2 / sum source^2) over the parts of a site that are encoded anew, which it reads
 // and encodes once more: of large ones a part, 512 rows or columns or more. Any thread.
-// Errors are the source's.
+// Errors: the source's; corrupt, where weights are not finite.
 Result<float> encoding_error(const TensorSource& source, const StoredSite& site);
 
 // The same of some rows of each part (of a mixture, of its first expert), in milliseconds.

@@ -1,6 +1,9 @@
 #include "core/store/extent_packer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <numeric>
@@ -26,6 +29,17 @@ constexpr uint32_t kChannelsAtOnce = 256;
 // In an order of their own they lie all over the rows, each of which is decoded once for so many.
 constexpr uint32_t kOrderedAtOnce = 1024;
 
+// The encoding would lose a value of a tensor.
+Error lost_value(const TensorSource& source, const TensorInfo& tensor, uint64_t row, uint64_t col,
+                 float value, Encoding encoding) {
+  const char* const why = std::isfinite(value) ? "is too large for" : "cannot be encoded as";
+  return {
+      Code::corrupt, source.path(),
+      fmt::format("tensor '{}', row {}, column {}: {} {} {}; a model whose weights are finite was "
+                  "expected, or one that is stored as f32",
+                  tensor.theirs.empty() ? tensor.name : tensor.theirs, row, col, value, why, name(encoding))};
+}
+
 // Reads `count` values that start at value `first` of the tensor, as `encoding`; both begin blocks of both.
 Status read_values(const TensorSource& source, const TensorInfo& tensor, uint64_t first, uint64_t count,
                    Encoding encoding, std::span<std::byte> out) {
@@ -35,6 +49,10 @@ Status read_values(const TensorSource& source, const TensorInfo& tensor, uint64_
   TIERD_TRY(source.read(tensor, offset, encoded));
   std::vector<float> values(count);
   decode(tensor.encoding, encoded, values);
+  if (const auto lost = first_lost_value(encoding, values)) {
+    const uint64_t at = first + *lost;
+    return lost_value(source, tensor, at / tensor.cols, at % tensor.cols, values[*lost], encoding);
+  }
   encode(encoding, values, out);
   return {};
 }
@@ -160,8 +178,15 @@ Status ExtentPacker::pack_columns(const StoredSite& site, std::span<const SitePa
     row += tensor.rows;
   }
   for (size_t i = 0; i < columns.size(); ++i) {
-    encode_column(site.column().encoding, std::span(values).subspan(i * apart, apart),
-                  out.subspan(i * stride, site.column().encoded()));
+    const std::span<const float> column = std::span(values).subspan(i * apart, apart);
+    if (const auto lost = first_lost_value(site.column().encoding, column)) {
+      uint64_t lost_row = *lost;
+      const SitePart* part = parts.data();
+      for (; lost_row >= tensor_of(source_, *part).rows; ++part) lost_row -= tensor_of(source_, *part).rows;
+      return lost_value(source_, tensor_of(source_, *part), lost_row, columns[i], column[*lost],
+                        site.column().encoding);
+    }
+    encode_column(site.column().encoding, column, out.subspan(i * stride, site.column().encoded()));
   }
   return {};
 }

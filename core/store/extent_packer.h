@@ -21,8 +21,8 @@ class ExtentPacker {
   // How many extents from this one on are best packed together: those of bundles and their pieces, and of
   // channels, whose columns lie side by side in the source.
   uint32_t run_of(uint32_t extent) const;
-  // Fills `out` with `count` consecutive extents of one run, and `checksums` with theirs. Any thread. Errors
-  // are the source's.
+  // Fills `out` with `count` consecutive extents of one run, and `checksums` with theirs. Any thread.
+  // Errors: the source's; corrupt, for a value that another encoding than the source's cannot hold.
   Status pack(uint32_t first, uint32_t count, std::span<std::byte> out, std::span<uint64_t> checksums) const;
 
  private:

@@ -1,6 +1,7 @@
 #include "core/store/writer.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -145,11 +147,9 @@ class StoreWriter {
     TIERD_ASSIGN(const bool whole, holds_store(directory_, plan_, plan_text_));
     if (whole) return drop_partial();
     if (!manifest_is_written()) {
-      if (plan_.compression != Compression::none) {
-        TIERD_ASSIGN(plan_, compressed_plan(source_, std::move(plan_), quiet_, codec_));
-      }
-      TIERD_TRY(write_extents());
-      TIERD_TRY(write_manifest());
+      const Status written = write_content();
+      if (written.code() == Code::corrupt) (void)drop_unfinished();
+      TIERD_TRY(written);
     }
     return finish();
   }
@@ -165,8 +165,10 @@ class StoreWriter {
     if (opened.ok()) TIERD_TRY(check_own(*opened));
     TIERD_ASSIGN(folder_, std::move(opened));
     if (flock(folder_.descriptor(), LOCK_EX | LOCK_NB) != 0) {
-      if (errno != EWOULDBLOCK) return disk_error(partial_, "locking it");
-      return Error{Code::busy, partial_, "another run is writing this store"};
+      if (errno == EWOULDBLOCK) return Error{Code::busy, partial_, "another run is writing this store"};
+      if (!has_no_locks(errno)) return disk_error(partial_, "locking it");
+      spdlog::warn("{}: cannot be locked ({}); no other run may write this store meanwhile", partial_,
+                   std::generic_category().message(errno));
     }
     struct stat ours {};
     struct stat there {};
@@ -189,10 +191,25 @@ class StoreWriter {
     return {};
   }
 
+  // Removes what was written of a source that cannot be stored: no later run can use it.
+  Status drop_unfinished() {
+    data_ = {};
+    for (const std::string_view file : {kDataFile, kProgressFile}) TIERD_TRY(disk_.remove(path_of(file)));
+    return drop_partial();
+  }
+
   // True after an interruption between the manifest and the rename.
   bool manifest_is_written() const {
     const auto found = read_manifest(partial_);
     return found.ok() && plan_text(*found) == plan_text_;
+  }
+
+  Status write_content() {
+    if (plan_.compression != Compression::none) {
+      TIERD_ASSIGN(plan_, compressed_plan(source_, std::move(plan_), quiet_, codec_));
+    }
+    TIERD_TRY(write_extents());
+    return write_manifest();
   }
 
   Status write_extents() {

@@ -35,7 +35,9 @@ class EventEncoder {
   uint32_t events_ = 0;
 };
 
-// All events of a block; nothing of it is trusted. Error: corrupt, with the number of the event in the block.
-Result<std::vector<Event>> decode_events(std::span<const std::byte> block, const std::string& origin);
+// Returns all events of a block; nothing of it is trusted. Error: corrupt, with the number of the event in
+// the block.
+Result<std::vector<Event>> decode_events(std::span<const std::byte> block, const std::string& origin,
+                                         uint64_t most_listed = kMostListedInBlock);
 
 }  // namespace tierd

@@ -17,6 +17,13 @@ using nlohmann::json;
 // More than any model has; what a header asks for is allocated.
 constexpr uint64_t kMostSites = 1u << 20;
 constexpr uint64_t kMostNeurons = 1u << 26;
+// A kernel takes some 100 bytes a neuron, so that a header which is short must not claim many. A site and its
+// edition are some 400 bytes; those of a dense model of 340B have 73,728 neurons, and an embedding may have
+// one for each word.
+constexpr uint64_t kMostNeuronsOfByte = 256;
+constexpr uint64_t kMostNeuronsOfAny = 1u << 18;
+constexpr uint64_t kMostBlocks = 1u << 20;
+constexpr uint64_t kMostMaskBytes = 1u << 28;
 constexpr uint64_t kMostStride = 1u << 12;  // layers of a group
 constexpr uint64_t kMostEditionsOfSite = 16;
 constexpr uint64_t kMostEditions = kMostSites * kMostEditionsOfSite;
@@ -103,6 +110,7 @@ std::vector<UnitColumns> read_columns(HeaderFields& fields, const json& object, 
   return columns;
 }
 
+// `most_neurons`: what is still believed.
 Site read_site(HeaderFields& fields, const json& object, uint64_t most_neurons) {
   Site site;
   site.name = fields.text(object, "name");
@@ -116,7 +124,10 @@ Site read_site(HeaderFields& fields, const json& object, uint64_t most_neurons) 
   site.run = static_cast<uint32_t>(fields.number(object, "run", kMostNeurons));
   site.set = static_cast<Site::Set>(fields.number(object, "set", static_cast<uint64_t>(Site::Set::chosen)));
   if (fields.flag(object, "measurable")) site.contribution.offset = 0;  // nobody looks there
-  site.n = static_cast<uint32_t>(fields.number(object, "neurons", most_neurons));
+  site.n = static_cast<uint32_t>(fields.number(object, "neurons", kMostNeurons));
+  if (site.n > most_neurons)
+    fields.fail("neurons", fmt::format("are {} of {}, {} more are believed of a header of this size", site.n,
+                                       site.name, most_neurons));
   site.n_in = static_cast<uint32_t>(fields.number(object, "n_in", UINT32_MAX));
   site.n_out = static_cast<uint32_t>(fields.number(object, "n_out", UINT32_MAX));
   site.flow.input = read_columns(fields, object, "input_of", site.n_in);
@@ -131,15 +142,17 @@ Site read_site(HeaderFields& fields, const json& object, uint64_t most_neurons) 
   return site;
 }
 
-// `sites`: those of the header, of which the edition's owner is one. `most_neurons`: what may still be
-// listed.
+// `sites`: those of the header, of which the edition's owner is one. `most_neurons`: what is still believed.
 Edition read_edition(HeaderFields& fields, const json& object, const SiteTable& sites,
                      uint64_t most_neurons) {
   Edition edition;
   edition.owner = static_cast<SiteId>(fields.number(object, "owner", sites.size() - 1));
   edition.n = fields.good() ? sites[edition.owner].n : 0;
   if (edition.n > most_neurons) {
-    fields.fail("editions", "have too many neurons");
+    fields.fail("editions",
+                fmt::format("have too many neurons: {} of {}, {} more are believed of a header of "
+                            "this size",
+                            edition.n, sites[edition.owner].name, most_neurons));
     return edition;
   }
   edition.label = static_cast<uint16_t>(fields.number(object, "encoding", UINT16_MAX));
@@ -197,7 +210,7 @@ void read_topology(HeaderFields& fields, const json& object, TraceHeader& header
     numbers(from, "reserved", memory.reserved);
     memory.resizes = fields.flag(from, "resizes");
     memory.staging_offset = fields.number(from, "staging_offset", kMostBytes);
-    memory.staging_blocks = static_cast<uint32_t>(fields.number(from, "staging_blocks", kMostNeurons));
+    memory.staging_blocks = static_cast<uint32_t>(fields.number(from, "staging_blocks", kMostBlocks));
     if (memory.staging_blocks < 2) fields.fail("staging_blocks", "is less than 2");
     memory.block_bytes = static_cast<uint32_t>(fields.number(from, "block_bytes", UINT32_MAX));
   }
@@ -256,7 +269,7 @@ void check_held(HeaderFields& fields, const TraceHeader& header) {
 void check_sites(HeaderFields& fields, const TraceHeader& header) {
   for (SiteId s = 0; s < header.sites.size() && fields.good(); ++s) {
     const Site& site = header.sites[s];
-    if (uint64_t{site.n} * mask_words(header.scheduler.max_rows) * sizeof(uint64_t) > kMostListBytes)
+    if (uint64_t{site.n} * mask_words(header.scheduler.max_rows) * sizeof(uint64_t) > kMostMaskBytes)
       return fields.fail("max_rows", "is too large");
     if (site.n > header.max_units) return fields.fail("max_units", "is less than the neurons of a site");
     const auto is_there = [&](const UnitColumns& part) {
@@ -358,7 +371,8 @@ Result<TraceHeader> parse_header(std::string_view text, const std::string& origi
       if (value.is_string()) header.facts[key] = value.get<std::string>();
     }
   }
-  uint64_t neurons = kMostNeurons;
+  const uint64_t most_neurons = std::min(kMostNeurons, kMostNeuronsOfAny + kMostNeuronsOfByte * text.size());
+  uint64_t neurons = most_neurons;
   for (const json& site : fields.list(object, "sites", kMostSites)) {
     header.sites.all.push_back(read_site(fields, site, neurons));
     if (!fields.good()) return fields.error();
@@ -366,7 +380,7 @@ Result<TraceHeader> parse_header(std::string_view text, const std::string& origi
   }
   if (header.sites.size() == 0) fields.fail("sites", "are none");
   std::vector<Edition>& editions = header.sites.editions;
-  neurons = kMostNeurons;
+  neurons = most_neurons;
   for (const json& edition : fields.list(object, "editions", kMostEditions)) {
     if (!fields.good()) return fields.error();
     editions.push_back(read_edition(fields, edition, header.sites, neurons));

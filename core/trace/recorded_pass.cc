@@ -6,6 +6,19 @@
 #include "core/kernel/plugin_answer.h"
 
 namespace tierd {
+namespace {
+
+Status check_listed_of(SiteId site, std::span<const uint32_t> neurons, const TraceReader& trace) {
+  const SiteTable& sites = trace.header().sites;
+  const auto fail = [&](const std::string& what) {
+    return Error{Code::corrupt, trace.path(), fmt::format("event {}: {}", trace.position(), what)};
+  };
+  if (site >= sites.size()) return fail(fmt::format("site {} of {}", site, sites.size()));
+  const Status sound = check_neurons(neurons, sites[site].n);
+  return sound.ok() ? sound : fail(fmt::format("{}, {}", sites[site].name, sound.error().detail));
+}
+
+}  // namespace
 
 Status check_pass(const PassBegins& begins, const TraceReader& trace) {
   const SiteTable& sites = trace.header().sites;
@@ -30,6 +43,17 @@ Status check_pass(const PassBegins& begins, const TraceReader& trace) {
     return fail(fmt::format("the sequences of {} rows, of {}", begins.sequences.size(), begins.rows));
   if (begins.step == kNoStep) return fail("a step without a number");
   return {};
+}
+
+Status check_listed(const Activated& activated, const TraceReader& trace) {
+  static const std::vector<uint32_t> none;
+  return check_listed_of(activated.site, activated.neurons ? *activated.neurons : none, trace);
+}
+Status check_listed(const Measured& measured, const TraceReader& trace) {
+  return check_listed_of(measured.site, measured.neurons, trace);
+}
+Status check_listed(const HasFired& fired, const TraceReader& trace) {
+  return check_listed_of(fired.site, fired.neurons, trace);
 }
 
 RecordedPass::RecordedPass(const PassBegins& begins)

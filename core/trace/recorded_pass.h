@@ -17,6 +17,11 @@ namespace tierd {
 // it.
 Status check_pass(const PassBegins& begins, const TraceReader& trace);
 
+// The same of the neurons that an event lists: its site has them, and they ascend.
+Status check_listed(const Activated& activated, const TraceReader& trace);
+Status check_listed(const Measured& measured, const TraceReader& trace);
+Status check_listed(const HasFired& fired, const TraceReader& trace);
+
 // A pass, with what it refers to; `begins` as check_pass found it.
 class RecordedPass {
  public:

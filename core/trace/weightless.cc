@@ -1,7 +1,11 @@
 #include "core/trace/weightless.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
+
+#include "core/base/memory_limits.h"
 
 namespace tierd {
 namespace {
@@ -11,6 +15,19 @@ Dispatcher::Options dispatch(const TraceHeader& header) {
   options.max_messages = header.max_messages;
   options.max_units = header.max_units;
   return options;
+}
+
+// Tables of residencies and strategies, and lists of a pass; measured.
+constexpr uint64_t kBytesOfNeuron = 64;
+constexpr uint64_t kBytesOfNeuronInMemory = 32;
+
+// Headers claim neurons, of which tables are made.
+Status check_memory(const TraceHeader& header) {
+  uint64_t neurons = 0;
+  for (const Edition& edition : header.sites.editions) neurons += edition.n;
+  const uint64_t memories = header.scheduler.topology.memories.size();
+  return expect_memory(neurons * (kBytesOfNeuron + memories * kBytesOfNeuronInMemory),
+                       fmt::format("a run of {} neurons", neurons));
 }
 
 }  // namespace
@@ -38,6 +55,7 @@ Result<std::unique_ptr<WeightlessKernel>> WeightlessKernel::create(const TraceHe
                                                                    std::vector<uint64_t> parts, Clock& clock,
                                                                    std::vector<Agent*> agents,
                                                                    Recording& recording) {
+  TIERD_TRY(check_memory(header));
   std::unique_ptr<WeightlessKernel> kernel(new WeightlessKernel(header, clock));
   for (Agent* agent : agents) (void)kernel->dispatcher_.add_agent(*agent);
   Scheduler::Options options = header.scheduler;

@@ -26,7 +26,8 @@ Result<StrategyChoices> choose_recorded(const TraceHeader& header, const ChooseS
 class WeightlessKernel {
  public:
   // `agents`: one for each of the header's, in order. `parts`: what each memory's cache may share out.
-  // Everything outlives the kernel. `recording` says what only weights can tell. Errors: plugin_fault.
+  // Everything outlives the kernel. `recording` says what only weights can tell. Errors: plugin_fault;
+  // no_space, for more neurons than this process has memory for.
   static Result<std::unique_ptr<WeightlessKernel>> create(const TraceHeader& header,
                                                           const StrategyChoices& strategies,
                                                           std::vector<uint64_t> parts, Clock& clock,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <optional>
 #include <utility>
 
 #include "core/base/time.h"
@@ -51,11 +52,11 @@ class Asker {
     counted_ = kernel_.scheduler().counters();
     return {};
   }
-  Status operator()(const AskedPass& asked) {
-    prefill_ = asked.begins.bypass_caches;
-    remembered_.begin(asked);
-    const RecordedPass recorded(asked.begins);
-    return run(kernel_.dispatcher(), kernel_.scheduler().pass(asked.begins.site, recorded.pass()));
+  Status operator()(const PackedPass& packed) {
+    const PassBegins& begins = remembered_.begin(packed).begins;
+    prefill_ = begins.bypass_caches;
+    const RecordedPass recorded(begins);
+    return run(kernel_.dispatcher(), kernel_.scheduler().pass(packed.site(), recorded.pass()));
   }
   Status operator()(const StepEnds& ends) {
     TIERD_TRY(run(kernel_.dispatcher(), kernel_.scheduler().end_step(ends.step)));
@@ -93,31 +94,41 @@ class Asker {
 
 Result<std::vector<Asked>> read_asked(TraceReader& trace) {
   std::vector<Asked> asked;
+  std::optional<AskedPass> pass;  // events that tell of it may follow
+  const auto ask = [&](Asked what) {
+    if (pass) asked.emplace_back(PackedPass(std::move(*pass)));
+    pass.reset();
+    asked.push_back(std::move(what));
+  };
   trace.rewind();
   for (; const Event* event = trace.peek(); trace.next()) {
     if (const auto* begins = event->as<PassBegins>()) {
       TIERD_TRY(check_pass(*begins, trace));
-      asked.emplace_back(AskedPass{*begins});
-    } else if (const auto* activated = event->as<Activated>(); activated != nullptr && !asked.empty()) {
-      if (auto* pass = std::get_if<AskedPass>(&asked.back())) pass->activated = *activated;
-    } else if (const auto* ahead = event->as<LookedAhead>(); ahead != nullptr && !asked.empty()) {
-      if (auto* pass = std::get_if<AskedPass>(&asked.back())) pass->looked_ahead = *ahead;
-    } else if (const auto* measured = event->as<Measured>(); measured != nullptr && !asked.empty()) {
-      if (auto* pass = std::get_if<AskedPass>(&asked.back())) pass->measured = *measured;
-    } else if (const auto* fired = event->as<HasFired>(); fired != nullptr && !asked.empty()) {
-      if (auto* pass = std::get_if<AskedPass>(&asked.back())) pass->fired = *fired;
+      if (pass) asked.emplace_back(PackedPass(std::move(*pass)));
+      pass.emplace(AskedPass{*begins});
+    } else if (const auto* activated = event->as<Activated>()) {
+      TIERD_TRY(check_listed(*activated, trace));
+      if (pass) pass->activated = *activated;
+    } else if (const auto* ahead = event->as<LookedAhead>()) {
+      if (pass) pass->looked_ahead = *ahead;
+    } else if (const auto* measured = event->as<Measured>()) {
+      TIERD_TRY(check_listed(*measured, trace));
+      if (pass) pass->measured = *measured;
+    } else if (const auto* fired = event->as<HasFired>()) {
+      TIERD_TRY(check_listed(*fired, trace));
+      if (pass) pass->fired = *fired;
     } else if (const auto* ends = event->as<StepEnds>()) {
-      asked.emplace_back(*ends);
+      ask(*ends);
     } else if (const auto* sequence = event->as<SequenceBegins>()) {
-      asked.emplace_back(*sequence);
+      ask(*sequence);
     } else if (const auto* over = event->as<SequenceEnds>()) {
-      asked.emplace_back(*over);
+      ask(*over);
     } else if (const auto* rows_kept = event->as<RowsKept>()) {
-      asked.emplace_back(*rows_kept);
+      ask(*rows_kept);
     } else if (event->as<FillBegins>() != nullptr) {
-      asked.emplace_back(FillBegins{});
+      ask(FillBegins{});
     } else if (event->as<DrainBegins>() != nullptr) {
-      asked.emplace_back(DrainBegins{});
+      ask(DrainBegins{});
     } else if (event->as<Resized>() != nullptr) {
       return Error{Code::unsupported, trace.path(),
                    fmt::format("event {}: the budget changed here; what-if asks about runs that have one",
@@ -125,6 +136,7 @@ Result<std::vector<Asked>> read_asked(TraceReader& trace) {
     }
   }
   TIERD_TRY(trace.status());
+  if (pass) asked.emplace_back(PackedPass(std::move(*pass)));
   return asked;
 }
 

@@ -3,30 +3,24 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <variant>
 #include <vector>
 
 #include "core/base/result.h"
 #include "core/kernel/pass/scheduler.h"
 #include "core/trace/event.h"
+#include "core/trace/packed_pass.h"
 #include "core/trace/reader.h"
 #include "core/trace/weightless.h"
 
 namespace tierd {
 
-// What the engine asked the scheduler, of a whole trace. Errors: of the trace; unsupported, where the budget
-// changed.
-struct AskedPass {
-  PassBegins begins;
-  // What only weights could tell.
-  std::optional<Activated> activated = std::nullopt;
-  std::optional<LookedAhead> looked_ahead = std::nullopt;
-  std::optional<Measured> measured = std::nullopt;
-  std::optional<HasFired> fired = std::nullopt;
-};
+// A question of the engine to the scheduler.
 using Asked =
-    std::variant<FillBegins, AskedPass, StepEnds, DrainBegins, SequenceBegins, SequenceEnds, RowsKept>;
+    std::variant<FillBegins, PackedPass, StepEnds, DrainBegins, SequenceBegins, SequenceEnds, RowsKept>;
+// Returns what it asked in a whole trace, which takes at most some 50 times the bytes of the file. Errors: of
+// the trace; corrupt, naming an event that lists neurons which its site does not have; unsupported, where the
+// budget changed.
 Result<std::vector<Asked>> read_asked(TraceReader& trace);
 
 struct WhatIf {

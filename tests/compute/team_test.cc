@@ -1,10 +1,15 @@
 #include "tiers/compute/team.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <chrono>
+#include <cstdlib>
+#include <system_error>
 #include <thread>
 #include <vector>
+
+#include "tests/sanitized.h"
 
 namespace tierd {
 namespace {
@@ -70,6 +75,23 @@ TEST(Team, EndsWhileItsWorkersParkOrSpin) {
     Team team({.workers = 3, .spin_ns = round % 2 == 0 ? 0u : 1'000'000u});
     if (round % 3 == 0) team.run(10, 1, kDear, [](uint64_t, uint64_t, uint32_t) {});
   }
+}
+
+// The threads that were started end, and the exception reaches the maker of the team.
+TEST(TeamDeathTest, AThreadThatCannotBeHadIsAnException) {
+  if (kSanitized) GTEST_SKIP() << "sanitizers take terabytes of addresses";
+  const auto make = [] {
+    rlimit limit{};
+    limit.rlim_cur = limit.rlim_max = rlim_t{200} << 20;
+    if (setrlimit(RLIMIT_AS, &limit) != 0) std::_Exit(10);
+    try {
+      const Team team({.workers = 500});
+    } catch (const std::system_error&) {
+      std::_Exit(0);
+    }
+    std::_Exit(11);
+  };
+  EXPECT_EXIT(make(), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

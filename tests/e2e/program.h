@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,8 @@ struct Streams {
   bool close_in = false;
   bool close_out = false;
   bool close_err = false;
-  bool ignore_pipe = false;  // SIGPIPE, as some parents leave it
+  bool ignore_pipe = false;            // SIGPIPE, as some parents leave it
+  std::function<void()> prepare = {};  // called in the child, before it becomes the program
 };
 
 struct Ended {
@@ -60,6 +62,7 @@ class Program {
     std::vector<char*> argv;
     for (std::string& argument : arguments) argv.push_back(argument.data());
     argv.push_back(nullptr);
+    if (streams.prepare) streams.prepare();
     execv(argv[0], argv.data());
     _exit(127);
   }

@@ -3,18 +3,15 @@
 
 #include <gtest/gtest.h>
 #include <linux/capability.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cstddef>
 #include <map>
 
 #include "tests/flash/flash_world.h"
+#include "tests/refuse_calls.h"
 
 namespace tierd {
 namespace {
@@ -140,18 +137,6 @@ void limit_locking(rlim_t bytes) {
   if (::syscall(SYS_capset, &header, caps) != 0) std::_Exit(12);
 }
 
-void forbid_io_uring() {
-  sock_filter filter[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  const sock_fprog program = {.len = 4, .filter = filter};
-  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) std::_Exit(20);
-  if (::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) std::_Exit(21);
-}
-
 // Reads one block; the exit status says whether it was right.
 int read_one(BlockDevice& device, FlashWorld& world) {
   if (!device.push({.token = 5, .offset = kBlock, .into = world.memory().first(kBlock)})) return 30;
@@ -198,7 +183,7 @@ TEST(DeviceRefusalDeathTest, IoUringRefusedReadsWithPread) {
   world.path();
   EXPECT_EXIT(
       {
-        forbid_io_uring();
+        refuse_calls({SYS_io_uring_setup}, EPERM);
         if (open_device(world.path(), {.kind = DeviceKind::io_uring}).code() != Code::unsupported)
           std::_Exit(50);
         auto device = open_device(world.path(), {});
@@ -206,6 +191,24 @@ TEST(DeviceRefusalDeathTest, IoUringRefusedReadsWithPread) {
         std::_Exit(read_one(**device, world));
       },
       testing::ExitedWithCode(0), "");
+}
+
+// A sandbox may know of one call and not of the other, or of none that makes an eventfd.
+TEST(DeviceRefusalDeathTest, ARingThatMayNotBeEnteredReadsWithPread) {
+  FlashWorld world(35);
+  world.path();
+  for (const long refused : {SYS_io_uring_enter, SYS_io_uring_register, SYS_eventfd2}) {
+    EXPECT_EXIT(
+        {
+          refuse_calls({refused}, EPERM);
+          if (open_device(world.path(), {.kind = DeviceKind::io_uring}).code() != Code::unsupported)
+            std::_Exit(50);
+          auto device = open_device(world.path(), {});
+          if (!device.ok() || device.value()->name() != "pread") std::_Exit(51);
+          std::_Exit(read_one(**device, world));
+        },
+        testing::ExitedWithCode(0), "");
+  }
 }
 
 TEST(Device, PinsWhereItMay) {

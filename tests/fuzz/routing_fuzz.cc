@@ -13,11 +13,13 @@ void fuzz(std::string_view input) {
   const std::string path = folder.write("routing", input);
   const auto routing = read_routing(path, 0);
   if (!routing.ok()) return expect_one_line(routing.error(), path);
+  for (const uint64_t bytes : routing->expert_bytes) TIERD_CHECK(bytes <= kMostExpertBytes);
   for (const auto* tokens : {&routing->prompt, &routing->generated}) {
     for (const Routing::Token& token : *tokens) {
-      TIERD_CHECK(token.size() == routing->layers);
-      for (const std::vector<uint32_t>& experts : token)
-        for (const uint32_t expert : experts) TIERD_CHECK(expert < routing->experts);
+      for (const Routing::Choice& choice : token) {
+        TIERD_CHECK(choice.layer < routing->layers && !choice.experts.empty());
+        for (const uint32_t expert : choice.experts) TIERD_CHECK(expert < routing->experts);
+      }
     }
   }
 }

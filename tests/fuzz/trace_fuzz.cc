@@ -37,7 +37,8 @@ void fuzz(std::string_view input) {
   auto trace = TraceReader::open(path);
   if (!trace.ok()) return expect_one_line(trace.error(), path);
   const std::string text = header_json(trace->header());
-  const auto same = parse_header(text, path);
+  // As long as the input, by whose size the neurons were believed.
+  const auto same = parse_header(text + std::string(input.size(), ' '), path);
   TIERD_CHECK_MSG(same.ok() && header_json(*same) == text, text);
 
   std::vector<Event> events;

@@ -1,7 +1,10 @@
 #include "core/run/tiers.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "core/base/cores.h"
 
 namespace tierd {
 namespace {
@@ -90,13 +93,31 @@ TEST(TierTable, LinksAreThoseThatAreNamedAndTheOneFromBelow) {
 }
 
 TEST(TierTable, AgentsOfOneTierMayBeToldTheirCores) {
-  const auto tiers = chosen({"tiers.dram.cores=0-2,7", "tiers.flash.cores=3"});
+  const auto tiers = chosen({"tiers.dram.cores=0-2,7", "tiers.flash.cores=3", "run.machine=described.toml"});
   ASSERT_TRUE(tiers.ok()) << tiers.error().line();
   EXPECT_THAT(tiers->memories[0].cores, ElementsAre(0, 1, 2, 7));
   EXPECT_THAT(tiers->store.cores, ElementsAre(3));
   for (const char* cores : {"2-1", "a", "1-", "0,,1", "-3", "99999", "1 2"})
     EXPECT_THAT(refused({std::string("tiers.dram.cores=\"") + cores + "\""}),
                 HasSubstr("tiers.dram.cores: '" + std::string(cores) + "' are no cores"));
+  EXPECT_EQ(refused({"tiers.dram.cores=\"0-2,1\""}), "tiers.dram.cores: 1 is named twice");
+}
+
+// Each core that is named gets a thread.
+TEST(TierTable, ThereAreNotMoreCoresThanTheProcessHas) {
+  const size_t most = own_cores().units.size();
+  EXPECT_TRUE(chosen({fmt::format("tiers.dram.cores=\"0-{}\"", most - 1)}).ok());
+  EXPECT_EQ(refused({fmt::format("tiers.dram.cores=\"0-{}\"", most)}),
+            fmt::format("tiers.dram.cores: '0-{}' are {} cores, this process has {}", most, most + 1, most));
+}
+
+TEST(TierTable, ALinkNamesEachTierOnce) {
+  for (const char* twice : {"dram,dram", "dram, flash,dram"}) {
+    EXPECT_EQ(refused({"tiers.a.kind=dram", "tiers.a.over=dram", std::string("tiers.a.link=") + twice}),
+              "tiers.a.link: 'dram' is named twice");
+  }
+  EXPECT_EQ(refused({"tiers.a.kind=dram", "tiers.a.over=dram", "tiers.a.link=flash,dram,flash"}),
+            "tiers.a.link: 'flash' is named twice");
 }
 
 // The agent alone brings neurons there, on a lane of its own, and nobody takes them from there.

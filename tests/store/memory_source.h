@@ -118,6 +118,13 @@ class MemorySource : public TensorSource {
     return {};
   }
 
+  // Changes a value of a tensor whose values do not share bytes.
+  void set(const std::string& tensor, uint64_t row, uint64_t col, float value) {
+    const TensorInfo& info = *find(tensor);
+    const uint64_t at = encoded_bytes(info.encoding, row * info.cols + col);
+    encode(info.encoding, {&value, 1}, std::span(bytes_.at(tensor)).subspan(at));
+  }
+
   std::string fingerprint_value;
   std::string broken_tensor;
 

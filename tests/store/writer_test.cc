@@ -382,5 +382,53 @@ TEST(Writer, TwoDoNotMix) {
   EXPECT_TRUE(write_store(source, out, kQuiet).ok());
 }
 
+// A value that the store's encoding cannot hold would make a store that its own reader refuses, or one whose
+// loss is no number.
+TEST(Writer, ValuesThatCannotBeEncodedAreNamed) {
+  struct Case {
+    Layout layout;
+    Encoding encoding;
+    float value;
+    const char* what;
+    Compression compression = Compression::none;
+  };
+  const Case cases[] = {
+      {Layout::row, Encoding::q4_0, NAN, "nan cannot be encoded as q4_0"},
+      {Layout::row, Encoding::q8_0, -INFINITY, "-inf cannot be encoded as q8_0"},
+      {Layout::row, Encoding::q4_0, 1e6f, "1000000 is too large for q4_0"},
+      {Layout::row, Encoding::q8_0, 1e8f, "100000000 is too large for q8_0"},
+      {Layout::row, Encoding::q4_k, NAN, "nan cannot be encoded as q4_k"},
+      {Layout::row, Encoding::q6_k, 1e30f, "1e+30 is too large for q6_k"},
+      {Layout::row, Encoding::f16, 65520, "65520 is too large for f16"},
+      {Layout::row, Encoding::bf16, 3.4e38f, "3.4e+38 is too large for bf16"},
+      {Layout::row, Encoding::f16, NAN, "nan cannot be encoded as f16", Compression::bitmap},
+      {Layout::neuron, Encoding::q4_0, NAN, "nan cannot be encoded as q4_0"},
+      {Layout::channel_group, Encoding::q8_0, INFINITY, "inf cannot be encoded as q8_0"},
+      {Layout::channel_group, Encoding::f16, 1e5f, "100000 is too large for f16"},
+  };
+  const TempFolder temp;
+  for (const Case& of : cases) {
+    SCOPED_TRACE(of.what);
+    MemorySource source(wide_llama(), Encoding::f32);
+    source.set("layers.1.down", 3, 17, of.value);
+    WriteOptions options = kQuiet;
+    options.layout = of.layout;
+    options.encoding = of.encoding;
+    options.compression = of.compression;
+    const Status written = write_store(source, temp.path() + "/store", options);
+    ASSERT_FALSE(written.ok());
+    EXPECT_THAT(written.error().line(),
+                HasSubstr(fmt::format("memory: tensor 'layers.1.down', row 3, column 17: {};", of.what)));
+    EXPECT_TRUE(std::filesystem::is_empty(temp.path()));
+  }
+  // As large as they come.
+  MemorySource source(wide_llama(), Encoding::f32);
+  source.set("layers.1.down", 3, 17, 500'000);
+  WriteOptions options = kQuiet;
+  options.encoding = Encoding::q4_0;
+  const Status written = write_store(source, temp.path() + "/store", options);
+  EXPECT_TRUE(written.ok()) << written.error().line();
+}
+
 }  // namespace
 }  // namespace tierd

@@ -17,12 +17,15 @@ using Set = std::set<uint32_t>;
 SiteActivity draw(uint64_t seed, uint32_t neurons = 60, uint32_t tokens = 40) {
   Random random(seed);
   SiteActivity site{"layers.0.ffn", neurons, {}};
+  std::vector<uint32_t> before;
   for (uint32_t t = 0; t < tokens; ++t) {
-    auto& set = site.tokens.emplace_back();
+    std::vector<uint32_t> set;
     for (uint32_t i = 0; i < neurons; ++i) {
-      const bool again = t > 0 && std::binary_search(site.tokens[t - 1].begin(), site.tokens[t - 1].end(), i);
+      const bool again = std::binary_search(before.begin(), before.end(), i);
       if (random.uniform() < (again ? 0.5 : i < 6 ? 0.5 : 0.08)) set.push_back(i);
     }
+    site.tokens.push_back(set);
+    before = std::move(set);
   }
   return site;
 }
@@ -38,12 +41,14 @@ TEST(Activity, WindowsAreUnionsOfTheTokensBefore) {
     active = 0;
     for (uint32_t t = kSkip; t < site.tokens.size(); ++t) {
       Set window;
-      for (uint32_t back = 1; back <= k && back <= t; ++back)
-        window.insert(site.tokens[t - back].begin(), site.tokens[t - back].end());
-      for (const uint32_t neuron : site.tokens[t]) fresh += window.count(neuron) == 0 ? 1 : 0;
-      window.insert(site.tokens[t].begin(), site.tokens[t].end());
+      for (uint32_t back = 1; back <= k && back <= t; ++back) {
+        for (const uint32_t neuron : site.tokens[t - back]) window.insert(neuron);
+      }
+      const std::vector<uint32_t> set = site.tokens[t];
+      for (const uint32_t neuron : set) fresh += window.count(neuron) == 0 ? 1 : 0;
+      window.insert(set.begin(), set.end());
       held += window.size();
-      active += site.tokens[t].size();
+      active += set.size();
     }
     EXPECT_DOUBLE_EQ(shares.fresh[k - 1], static_cast<double>(fresh) / whole) << k;
     EXPECT_DOUBLE_EQ(shares.held[k - 1], static_cast<double>(held) / whole) << k;

@@ -51,7 +51,7 @@ TEST_F(DrawnTraces, HaveWhatIsDrawn) {
   for (uint32_t t = 0; t < options.tokens; ++t) {
     activity->next_token(0);
     for (uint32_t l = 0; l < 12; ++l)
-      EXPECT_EQ(sites->at(l).tokens.at(t), list_active(activity->active(0, l))) << l;
+      EXPECT_EQ(sites->at(l).tokens[t], list_active(activity->active(0, l))) << l;
   }
   EXPECT_FALSE(std::filesystem::exists(path() + ".partial"));
   // The same again, byte for byte.

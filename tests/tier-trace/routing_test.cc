@@ -6,6 +6,8 @@
 
 #include "core/run/run_trace.h"
 #include "core/run/strategy_choices.h"
+#include "tests/peak_memory.h"
+#include "tests/sanitized.h"
 #include "tests/store/temp_folder.h"
 #include "tools/tier-trace/expert_caches.h"
 
@@ -41,8 +43,8 @@ TEST(Routing, OfOneLineAnExpert) {
   EXPECT_EQ(routing.layers, 2u);
   EXPECT_EQ(routing.experts, 8u);
   EXPECT_EQ(routing.expert_bytes, (std::vector<uint64_t>{5000, 9000}));
-  EXPECT_EQ(routing.prompt, (std::vector<Routing::Token>{{{2, 7}, {}}}));
-  EXPECT_EQ(routing.generated, (std::vector<Routing::Token>{{{1, 3}, {4}}, {{3}, {0}}}));
+  EXPECT_EQ(routing.prompt, (std::vector<Routing::Token>{{{0, {2, 7}}}}));
+  EXPECT_EQ(routing.generated, (std::vector<Routing::Token>{{{0, {1, 3}}, {1, {4}}}, {{0, {3}}, {1, {0}}}}));
 }
 
 TEST(Routing, OfOneLineAToken) {
@@ -51,7 +53,8 @@ TEST(Routing, OfOneLineAToken) {
       "{\"tok\": 1, \"layers\": [[3, 1], [4, 0]]}\n\n{\"tok\": 2, \"layers\": [[3, 2], [1, 0]]}";
   const Routing routing = read(folder, text);
   EXPECT_EQ(routing.experts, 5u);
-  EXPECT_EQ(routing.generated, (std::vector<Routing::Token>{{{1, 3}, {0, 4}}, {{2, 3}, {0, 1}}}));
+  EXPECT_EQ(routing.generated,
+            (std::vector<Routing::Token>{{{0, {1, 3}}, {1, {0, 4}}}, {{0, {2, 3}}, {1, {0, 1}}}}));
   EXPECT_EQ(read(folder, text, 64).experts, 64u);
 }
 
@@ -66,9 +69,19 @@ TEST(Routing, BadLinesAreNamed) {
       {with("0,1,3,99999,0,1,0.1,0,0"), "routing:13: layer is '99999', expected a number up to 4095"},
       {with("0,2,3,0,0,1,0.1,0,0"), "routing:13: phase is '2'"},
       {with("0,1,2,0,1,3,0.1,0,0"), "routing:13: expert 3 is chosen twice"},
-      {with("0,1,3,0,0,8,0.1,0,0"), "routing: expert 8 was chosen, of 8 that a layer has"},
+      {with("0,0,2,0,1,4,0.1,0,0"),
+       "routing:13: phase is 0, another line of turn 0 and step 2 has the other"},
+      {with("0,1,3,0,0,8,0.1,0,0"), "routing:13: expert 8 was chosen, of 8 that a layer has"},
       {"# n_expert=many\n", "routing:1: n_expert is 'many', expected a number"},
       {"# n_expert=0\n", "routing:1: n_expert is 0, expected 1 to"},
+      {"# layer=0 expert_bytes=4294967296\nstep,layer,expert\n0,0,0\n",
+       "routing:1: expert_bytes is 4294967296, expected at most 4294963200"},
+      {"# layer=0 expert_bytes=18446744073709547520\nstep,layer,expert\n0,0,0\n",
+       "routing:1: expert_bytes is 18446744073709547520, expected at most 4294963200"},
+      {"step,layer,expert\n0,0,0\n0,4095,65535\n",
+       "routing:3: layer 4095 of 65536 experts: 4096 layers have 268435456 experts, expected at most 262181 "
+       "in "
+       "a file of 37 bytes"},
       {"a,b,c\n1,2,3\n", "routing:1: no column 'step' among: a,b,c"},
       {"", "routing:0: the line with the columns' names is missing"},
       {csv.substr(0, csv.find("0,1,1")), "routing: no token that was generated"},
@@ -91,6 +104,44 @@ TEST(Routing, BadLinesAreNamed) {
   EXPECT_FALSE(read_routing(folder.path() + "/nowhere", 0).ok());
 }
 
+// Lines may have any order; mistakes are told by the first wrong line.
+TEST(Routing, LinesInAnyOrder) {
+  const TempFolder folder;
+  const Routing routing = read(folder, "step,layer,expert\n1,2,7\n1,0,5\n0,1,9\n1,2,3\n0,1,4\n");
+  EXPECT_EQ(routing.generated, (std::vector<Routing::Token>{{{1, {4, 9}}}, {{0, {5}}, {2, {3, 7}}}}));
+  const auto twice =
+      read_routing(folder.write("twice", "step,layer,expert\n9,0,1\n9,0,1\n0,0,5\n0,0,5\n0,0,5\n"), 0);
+  ASSERT_FALSE(twice.ok());
+  EXPECT_THAT(twice.error().line(), HasSubstr("twice:3: expert 1 is chosen twice"));
+}
+
+// The largest slot that there is.
+TEST(Routing, TheMostBytesOfAnExpert) {
+  const TempFolder folder;
+  const Routing routing =
+      read(folder, "# layer=0 expert_bytes=4294963200\nstep,layer,expert\n0,0,0\n1,0,1\n");
+  Config config;
+  config.plugin_path = TIERD_PLUGIN_DIR;
+  const auto result =
+      expert_caches(routing, {.memory = {50}, .caches = {}}, strategies_on(plugin_path(config)));
+  EXPECT_TRUE(result.ok()) << result.error().line();
+}
+
+// A token that names a late layer takes no room for those before it, and one that chooses many experts is
+// sorted once.
+TEST(Routing, TakesMemoryAsTheFileHasLines) {
+  if (kSanitized) GTEST_SKIP() << "sanitizers take memory of their own";
+  const TempFolder folder;
+  std::string late = "step,layer,expert\n", backwards = late;
+  for (int i = 0; i < 10'000; ++i) late += std::to_string(i) + ",4095,0\n";
+  for (int i = 65'535; i >= 0; --i) backwards += "0,0," + std::to_string(i) + "\n";
+  for (const std::string& text : {late, backwards}) {
+    const std::string path = folder.write("routing", text);
+    const uint64_t grown = peak_growth_bytes([&] { (void)read_routing(path, 0); });
+    EXPECT_LT(grown, 100 * text.size());
+  }
+}
+
 // Experts a, b, c, a, b, c, …: room for two. LRU never hits; keeping one and letting the others pass hits
 // each third time, at best every second time.
 TEST(Routing, CachesAgainstWhatIsPossible) {
@@ -98,10 +149,12 @@ TEST(Routing, CachesAgainstWhatIsPossible) {
   routing.layers = 1;
   routing.experts = 4;
   routing.expert_bytes = {4096};
-  for (uint32_t t = 0; t < 30; ++t) routing.generated.push_back({{t % 3}});
-  EXPECT_EQ(best_possible_hits(routing.generated, 0, 2), 18u);
-  EXPECT_EQ(best_possible_hits(routing.generated, 0, 1), 9u);
-  EXPECT_EQ(best_possible_hits(routing.generated, 0, 3), 27u);
+  for (uint32_t t = 0; t < 30; ++t) routing.generated.push_back({{0, {t % 3}}});
+  LayerChoices choices;
+  for (const Routing::Token& token : routing.generated) choices.push_back(&token.front().experts);
+  EXPECT_EQ(best_possible_hits(choices, 2), 18u);
+  EXPECT_EQ(best_possible_hits(choices, 1), 9u);
+  EXPECT_EQ(best_possible_hits(choices, 3), 27u);
   Config config;
   config.plugin_path = TIERD_PLUGIN_DIR;
   const auto result =

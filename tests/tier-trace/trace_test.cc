@@ -303,13 +303,9 @@ TEST_F(Traces, AnOracleKnowsWhatWasRecorded) {
   EXPECT_EQ(known.counters.wasted, 0u);
   EXPECT_EQ(known.counters.read_bytes, recorded.counters.read_bytes);
 
-  // Without a recording everything is active: the resident model's bits.
+  // Without a recording it knows nothing.
   config.predictor.tensors.clear();
-  History dense, unknown;
-  run(config, unknown);
-  config.predictor = StrategyConfig{"dense"};
-  run(config, dense);
-  expect_the_same_bits(unknown.logits, dense.logits);
+  EXPECT_THAT(make_runtime(config, quiet()).error().line(), HasSubstr("there is no recording for any site"));
 }
 
 // Also over a cache that comes after the change, and with units that have arenas of their own.

@@ -151,7 +151,7 @@ TEST(TraceHeader, SitesThatAreTooMuchTogetherAreRefused) {
 
 // Editions of one site are counted before their lists are made.
 TEST(TraceHeader, EditionsThatAreTooMuchTogetherAreRefused) {
-  constexpr uint32_t kHalfOfAllAndOne = (1u << 25) + 1;
+  constexpr uint32_t kHalfOfAllAndOne = 500'000;
   json header = json::parse(header_json(small_header()));
   json& site = header["sites"][1];
   json edition = header["editions"][0];
@@ -163,6 +163,25 @@ TEST(TraceHeader, EditionsThatAreTooMuchTogetherAreRefused) {
   const auto read = parse_header(header.dump(), "run.trace");
   ASSERT_FALSE(read.ok());
   EXPECT_THAT(read.error().line(), HasSubstr("'editions' have too many neurons"));
+}
+
+// Tables are made of what a header claims: a short one must not claim much.
+TEST(TraceHeader, NeuronsAreBelievedByTheSizeOfTheHeader) {
+  const auto claim = [](uint32_t neurons, size_t more_bytes) {
+    json header = json::parse(header_json(small_header()));
+    header["facts"]["more"] = std::string(more_bytes, 'x');
+    header["sites"][1]["neurons"] = neurons;
+    header["editions"][0]["bytes"] = json::array({{neurons, 4000}});
+    header["max_units"] = neurons;
+    header["max_messages"] = 2;
+    const auto read = parse_header(header.dump(), "run.trace");
+    return read.ok() ? std::string() : read.error().line();
+  };
+  EXPECT_EQ(claim(1u << 18, 0), "");
+  EXPECT_EQ(claim(1u << 20, 4096), "");
+  EXPECT_THAT(claim((1u << 26) - 100, 0),
+              testing::MatchesRegex("run.trace: header: 'neurons' are 67108764 of site 1, [0-9]+ more are "
+                                    "believed of a header of this size"));
 }
 
 }  // namespace

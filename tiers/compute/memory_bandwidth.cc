@@ -67,7 +67,8 @@ HWY_EXPORT(sum_words);
 constexpr const char* kOrigin = "memory bandwidth";
 constexpr uint64_t kAlignment = 64;  // of the widest vector
 constexpr uint64_t kShareOfLeft = 4;
-constexpr uint64_t kPieceBytes = uint64_t{2} << 20;  // between two looks at the clock
+constexpr uint64_t kPieceBytes = uint64_t{2} << 20;           // between two looks at the clock
+constexpr uint64_t kLeastUncachedBytes = uint64_t{64} << 10;  // of a thread
 
 // Pages of its own, large ones where the system gives them, as the weights have.
 class Mapping {
@@ -172,7 +173,15 @@ Result<double> measure_memory_read(uint32_t threads, double seconds,
 
 Result<double> measure_uncached_read(uint32_t threads, double seconds, uint64_t bytes) {
   threads = std::max(threads, 1u);
-  const uint64_t part = align_up(std::max<uint64_t>(bytes / threads, 1), kPieceBytes);
+  const MemoryLimit limit = memory_left();
+  bytes = std::min(bytes, limit.left_bytes / kShareOfLeft);
+  const uint64_t part = align_down(bytes / threads, kLeastUncachedBytes);
+  if (part == 0) {
+    return Error{
+        Code::no_space, kOrigin,
+        fmt::format("measuring takes {} B for {} threads, a quarter of the {} B that {} leaves is less",
+                    kLeastUncachedBytes * threads, threads, limit.left_bytes, limit.source)};
+  }
   const Mapping memory(part * threads);
   if (memory.get() == nullptr)
     return Error{Code::no_space, kOrigin, fmt::format("no memory for {} B", part * threads)};

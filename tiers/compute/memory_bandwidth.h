@@ -20,8 +20,8 @@ Result<double> measure_memory_read(uint32_t threads, double seconds, uint64_t by
 Result<double> measure_memory_read(uint32_t threads, double seconds,
                                    std::span<const std::span<const std::byte>> memory);
 
-// The same with so little memory that caches could hold it (some MiB): every pass begins when no cache has
-// any of it.
+// The same with so little memory that caches could hold it (some MiB, at most a quarter of what is left; 64
+// KiB a thread at least): every pass begins when no cache has any of it.
 Result<double> measure_uncached_read(uint32_t threads, double seconds, uint64_t bytes);
 
 }  // namespace tierd

@@ -1,6 +1,9 @@
 #include "tiers/compute/team.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <system_error>
 
 #include "core/base/cores.h"
 #include "core/base/time.h"
@@ -27,10 +30,19 @@ void relax() {
 }  // namespace
 
 Team::Team(const Options& options) : options_(options) {
-  for (uint32_t i = 1; i < options.workers; ++i) threads_.emplace_back([this, i] { worker(i); });
+  try {
+    for (uint32_t i = 1; i < options.workers; ++i) threads_.emplace_back([this, i] { worker(i); });
+  } catch (const std::system_error& error) {
+    end();
+    throw std::system_error(error.code(), fmt::format("{} threads that compute", options.workers));
+  }
 }
 
 Team::~Team() {
+  end();
+}
+
+void Team::end() {
   ending_.store(true, std::memory_order_release);
   epoch_.fetch_add(1, std::memory_order_seq_cst);
   epoch_.notify_all();

@@ -25,6 +25,7 @@ class Team {
     // quantizes and talks to the kernel, are shorter (15 to 40 us); waits for a disk are far longer.
     uint64_t spin_ns = 50'000;
   };
+  // Throws std::system_error when a thread cannot be had.
   explicit Team(const Options& options);
   ~Team();
   Team(const Team&) = delete;
@@ -48,6 +49,7 @@ class Team {
     uint64_t grain = 1;
     const std::function<void(uint64_t, uint64_t, uint32_t)>* work = nullptr;
   };
+  void end();
   void worker(uint32_t index);
   void take_part(uint32_t index);
 

@@ -1,10 +1,6 @@
 #include "tiers/flash/reading_threads.h"
 
-#include <sys/eventfd.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -12,15 +8,15 @@
 #include <thread>
 #include <vector>
 
-#include "core/base/descriptor.h"
+#include "core/base/wake_signal.h"
 
 namespace tierd {
 namespace {
 
 class ReadingThreads final : public BlockDevice {
  public:
-  ReadingThreads(std::string name, Descriptor event, uint32_t depth, ReadCall read)
-      : name_(std::move(name)), read_(std::move(read)), event_(std::move(event)), depth_(depth) {}
+  ReadingThreads(std::string name, uint32_t depth, ReadCall read)
+      : name_(std::move(name)), read_(std::move(read)), depth_(depth) {}
 
   // Throws std::system_error when a thread cannot be had.
   void start(uint32_t threads, const std::function<void()>& begin) {
@@ -68,14 +64,11 @@ class ReadingThreads final : public BlockDevice {
     std::copy_n(done_.begin(), n, done.begin());
     done_.erase(done_.begin(), done_.begin() + static_cast<ptrdiff_t>(n));
     in_flight_ -= static_cast<uint32_t>(n);
-    if (done_.empty()) {
-      uint64_t signals = 0;
-      (void)!::read(event_.get(), &signals, sizeof signals);
-    }
+    if (done_.empty()) (void)event_.take();
     return n;
   }
 
-  int wait_fd() const override { return event_.get(); }
+  int wait_fd() const override { return event_.fd(); }
   // Nothing to pin: such calls take any memory.
   void register_memory(std::span<std::byte>) override {}
   bool registered() const override { return false; }
@@ -93,14 +86,13 @@ class ReadingThreads final : public BlockDevice {
       lock.lock();
       done_.push_back({.token = read.token, .result = result});
       // Signalled under the lock: the descriptor is readable exactly while `done_` is not empty.
-      const uint64_t one = 1;
-      if (done_.size() == 1) (void)!::write(event_.get(), &one, sizeof one);
+      if (done_.size() == 1) event_.raise();
     }
   }
 
   const std::string name_;
   const ReadCall read_;
-  Descriptor event_;
+  WakeSignal event_;
   const uint32_t depth_;
   uint32_t in_flight_ = 0;  // pushed and not yet polled
   std::vector<DeviceRead> unflushed_;
@@ -119,17 +111,13 @@ class ReadingThreads final : public BlockDevice {
 Result<std::unique_ptr<BlockDevice>> make_reading_threads(std::string name, const std::string& path,
                                                           uint32_t depth, uint32_t threads, ReadCall read,
                                                           std::function<void()> begin) {
-  Descriptor event(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-  if (!event.open()) {
-    return Error{Code::io_error, path, "eventfd: " + std::generic_category().message(errno)};
-  }
-  auto device = std::make_unique<ReadingThreads>(std::move(name), std::move(event), depth, std::move(read));
   try {
+    auto device = std::make_unique<ReadingThreads>(std::move(name), depth, std::move(read));
     device->start(threads, begin);
+    return std::unique_ptr<BlockDevice>(std::move(device));
   } catch (const std::system_error& error) {
     return Error{Code::io_error, path, std::string("no thread for reading: ") + error.what()};
   }
-  return std::unique_ptr<BlockDevice>(std::move(device));
 }
 
 }  // namespace tierd

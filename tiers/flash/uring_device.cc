@@ -154,6 +154,17 @@ class UringDevice final : public BlockDevice {
   bool fixed_file_ = false;
 };
 
+// Whether reads can be started at all: a sandbox may let a ring be made, and refuse to enter it. With a ring
+// of its own, because the first thread that enters one is the only one that may.
+int try_to_enter() {
+  io_uring ring{};
+  if (const int status = io_uring_queue_init(1, &ring, 0); status != 0) return status;
+  io_uring_prep_nop(io_uring_get_sqe(&ring));
+  const int taken = io_uring_submit(&ring);
+  io_uring_queue_exit(&ring);
+  return std::min(taken, 0);
+}
+
 Error refused(const std::string& path, const char* what, int error) {
   return {Code::unsupported, path,
           std::string("io_uring refused by ") + what + ": " + std::generic_category().message(error)};
@@ -169,6 +180,10 @@ Result<std::unique_ptr<BlockDevice>> make_uring_device(Descriptor& file, const s
   int status = io_uring_queue_init(depth, &ring, kOneThread);
   if (status == -EINVAL) status = io_uring_queue_init(depth, &ring, 0);  // a kernel before 6.1
   if (status != 0) return refused(path, "io_uring_setup", -status);
+  if (status = try_to_enter(); status != 0) {
+    io_uring_queue_exit(&ring);
+    return refused(path, "io_uring_enter", -status);
+  }
   if (status = io_uring_register_eventfd(&ring, event.get()); status != 0) {
     io_uring_queue_exit(&ring);
     return refused(path, "io_uring_register", -status);

@@ -12,6 +12,7 @@
 
 #include "core/base/checksum.h"
 #include "core/base/log.h"
+#include "core/base/memory_limits.h"
 #include "core/base/standard_streams.h"
 #include "core/base/time.h"
 #include "core/base/units.h"
@@ -61,6 +62,9 @@ struct Plan {
 // The flash agent keeps 128 reads in flight, unless it is told otherwise, and asks for an eighth of them at
 // once.
 constexpr uint32_t kAtOnce = 16;
+// Weights of 256 MiB, which no cache holds, are multiplied; all else is less.
+constexpr uint64_t kMostBytes = uint64_t{264} << 20;
+
 Plan make_plan(bool quick) {
   if (quick) return {{4096, 1 << 14, 1 << 16, 1 << 20, 4 << 20}, {1, 16, 128}, 1, 0.15, "512 MiB"};
   return {{4096, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 4 << 20}, {1, 4, 16, 128}, 3, 0.4, "2 GiB"};
@@ -194,6 +198,7 @@ Result<std::string> folder_of(const Options& options) {
 }
 
 Status calibrate(const Options& options) {
+  TIERD_TRY(expect_memory(kMostBytes, "measuring"));
   const Plan plan = make_plan(options.quick);
   Machine machine = describe_machine();
   TIERD_TRY(measure_memory(plan, options, machine));

@@ -1,6 +1,7 @@
 // tier-compare: what a configuration loses on a text.
 #include <fmt/format.h>
 
+#include <initializer_list>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -9,10 +10,12 @@
 #include <vector>
 
 #include "core/base/log.h"
+#include "core/base/memory_limits.h"
 #include "core/base/progress.h"
 #include "core/base/standard_streams.h"
 #include "core/run/prepare_run.h"
 #include "core/run/runtime.h"
+#include "core/run/runtime_names.h"
 #include "tools/command_line/exit_code.h"
 #include "tools/evaluation/model_arguments.h"
 #include "tools/evaluation/text_windows.h"
@@ -70,6 +73,25 @@ Result<std::unique_ptr<Runtime>> make_run(const Config& config, const Options& o
   return Runtime::create(std::move(plan), run);
 }
 
+// Bytes of a run's budgets whose pages may not have been taken yet, which happens when they are first used.
+uint64_t unfilled(const Runtime& run, bool loaded) {
+  uint64_t bytes = 0;
+  for (size_t tier = 0; tier < run.plan().tiers.memories.size(); ++tier) {
+    if (run.plan().tiers.memories[tier].apart()) continue;
+    bytes += run.budget(tier).capacity();
+    for (const Budget::Line& line : run.budget(tier).lines())
+      bytes -= loaded && line.name == kResident ? line.bytes : 0;
+  }
+  return bytes;
+}
+
+// Checks that this run can be filled beside those that are loaded: what it was planned with was free then.
+Status expect_room(const Runtime& run, std::initializer_list<const Runtime*> loaded) {
+  uint64_t bytes = unfilled(run, false);
+  for (const Runtime* other : loaded) bytes += unfilled(*other, true);
+  return expect_memory(bytes, "the run that is judged and its references");
+}
+
 // The run that is judged. A run of one token a step has the memory that tierd gives it.
 struct Subject {
   std::unique_ptr<Runtime> run;
@@ -102,7 +124,7 @@ Result<std::vector<std::vector<uint32_t>>> read_windows(const Options& options, 
 }
 
 Result<std::unique_ptr<Runtime>> start_published(const Published& published, const Options& options,
-                                                 const Runtime& subject) {
+                                                 const Runtime& subject, const Runtime& store) {
   if (!published.config) return std::unique_ptr<Runtime>();
   TIERD_ASSIGN(std::unique_ptr<Runtime> run, make_run(*published.config, options, kRowsAtOnce));
   const uint32_t vocab = run->plan().store.manifest().config.vocab_size;
@@ -113,6 +135,7 @@ Result<std::unique_ptr<Runtime>> start_published(const Published& published, con
                              "another file, which --published names",
                              vocab, expected)};
   }
+  TIERD_TRY(expect_room(*run, {&subject, &store}));
   TIERD_TRY(run->load());
   return run;
 }
@@ -130,9 +153,10 @@ Status compare(const Options& options) {
   TIERD_ASSIGN(const auto windows, read_windows(options, plan));
   config.context = plan.memory.model.context;
   TIERD_ASSIGN(const std::unique_ptr<Runtime> store, make_run(store_reference(config), options, kRowsAtOnce));
+  TIERD_TRY(expect_room(*store, {subject.run.get()}));
   TIERD_TRY(store->load());
   const Published published = published_reference(config, plan, options.published);
-  TIERD_ASSIGN(const std::unique_ptr<Runtime> file, start_published(published, options, *subject.run));
+  TIERD_ASSIGN(const std::unique_ptr<Runtime> file, start_published(published, options, *subject.run, *store));
 
   Contest contest{.subject = {&subject.run->engine(), subject.step_tokens},
                   .store = {&store->engine(), kRowsAtOnce},

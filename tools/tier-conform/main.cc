@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/base/log.h"
+#include "core/base/memory_limits.h"
 #include "core/base/standard_streams.h"
 #include "core/host/plugin_file.h"
 #include "core/run/plugin_tensors.h"
@@ -18,6 +19,9 @@ namespace {
 
 constexpr int kBroken = 1;
 constexpr int kBadInput = 2;
+
+// Bytes of the places that reads land in and of the agent's own buffers, as measured.
+constexpr uint64_t kBytesOfReads = uint64_t{40} << 20;
 
 constexpr const char* kDescription =
     "tier-conform tries a plugin against the rules of its kind, on a simulated core with random sites and "
@@ -43,6 +47,7 @@ Result<std::string> try_plugin(const std::string& path, const SuiteOptions& opti
   if (kind == "agent") {
     TIERD_ASSIGN(const AgentEntry* const entry, load_agent(path, name));
     TIERD_ASSIGN(const AgentChoice choice, choose_settings(*entry, path, "tiers.TIER", {}));
+    if ((entry->serves & serves(Op::read)) != 0) TIERD_TRY(expect_memory(kBytesOfReads, "tier-conform"));
     run_agent_suite(choice, options, report);
     return fmt::format("agent '{}'", name);
   }

@@ -23,7 +23,7 @@ Places::Places(uint32_t most, uint64_t bytes)
       lists_(most) {}
 
 bool Places::use(uint32_t n) {
-  if (n > most_) return false;
+  if (n > most_ || memory_ == nullptr) return false;
   for (uint32_t i = 0; i < n; ++i) {
     std::memset(at(i), kUntouched, bytes_);
     free_.push_back(i);
@@ -68,6 +68,8 @@ Request PlacedWorld::control(Op op, const MessageId& about) {
 }
 
 Status PlacedWorld::make(const AgentChoice& choice, AgentContext& context) {
+  if (places_.memory().data() == nullptr)
+    return Error{Code::no_space, choice.origin, fmt::format("no memory for {} B", places_.memory().size())};
   TIERD_ASSIGN(made_, make_agent(choice, context));
   if (places_.use(2 * std::min(agent().credits(), kMostPlaces) + 8)) return {};
   return Error{Code::unsupported, choice.origin,

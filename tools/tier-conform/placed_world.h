@@ -24,7 +24,7 @@ class Places {
   Places(uint32_t most, uint64_t bytes);
 
   std::span<std::byte> memory() const { return {memory_.get(), most_ * bytes_}; }
-  // Set-up: how many are used; more than are ever in flight.
+  // Set-up: how many are used; more than are ever in flight. False where there is no room for so many.
   bool use(uint32_t n);
   uint32_t take();
   std::byte* at(uint32_t place) const { return memory_.get() + place * bytes_; }

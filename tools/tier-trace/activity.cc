@@ -8,6 +8,8 @@
 #include <set>
 #include <utility>
 
+#include "core/trace/recorded_pass.h"
+
 namespace tierd {
 namespace {
 
@@ -28,7 +30,10 @@ uint64_t shared_by(const std::vector<uint32_t>& a, const std::vector<uint32_t>& 
 
 uint64_t pairs_of(const SiteActivity& site) {
   uint64_t pairs = 0;
-  for (const auto& set : site.tokens) pairs += uint64_t{set.size()} * set.size();
+  for (size_t t = 0; t < site.tokens.size(); ++t) {
+    const uint64_t size = site.tokens[t].size();
+    pairs += size * size;
+  }
   return pairs;
 }
 
@@ -75,22 +80,13 @@ Result<std::vector<SiteActivity>> read_activity(TraceReader& trace, bool measure
       prefill = pass->bypass_caches;
     }
     if (rows != 1 || prefill) continue;
-    const std::vector<uint32_t>* neurons = nullptr;
-    SiteId site = 0;
     if (const auto* active = event->as<Activated>(); active != nullptr && !measured && active->neurons) {
-      neurons = &*active->neurons;
-      site = active->site;
+      TIERD_TRY(check_listed(*active, trace));
+      all[active->site].tokens.push_back(*active->neurons);
     } else if (const auto* truth = event->as<Measured>(); truth != nullptr && measured) {
-      neurons = &truth->neurons;
-      site = truth->site;
+      TIERD_TRY(check_listed(*truth, trace));
+      all[truth->site].tokens.push_back(truth->neurons);
     }
-    if (neurons == nullptr) continue;
-    const bool sound = site < sites.size() && (neurons->empty() || neurons->back() < sites[site].n) &&
-                       std::is_sorted(neurons->begin(), neurons->end());
-    if (!sound) {
-      return Error{Code::corrupt, trace.path(), fmt::format("event {}: no set of a site", trace.position())};
-    }
-    all[site].tokens.push_back(*neurons);
   }
   TIERD_TRY(trace.status());
   std::vector<SiteActivity> some;
@@ -116,7 +112,8 @@ WindowShares window_shares(const SiteActivity& site, uint32_t most_k, uint32_t s
   uint64_t active = 0;
   for (uint64_t t = 0; t < site.tokens.size(); ++t) {
     const bool counted = t >= skip;
-    for (const uint32_t neuron : site.tokens[t]) {
+    const std::vector<uint32_t> set = site.tokens[t];
+    for (const uint32_t neuron : set) {
       const uint64_t age = last[neuron] == kNever ? kNever : t - last[neuron];
       for (uint64_t k = 1; counted && k <= most_k && age > k; ++k) ++fresh[k - 1];
       if (age != kNever) --last_here[last[neuron]];
@@ -124,7 +121,7 @@ WindowShares window_shares(const SiteActivity& site, uint32_t most_k, uint32_t s
       last[neuron] = t;
     }
     if (!counted) continue;
-    active += site.tokens[t].size();
+    active += set.size();
     uint64_t union_of = last_here[t];
     for (uint64_t k = 1; k <= most_k; ++k) {
       if (k <= t) union_of += last_here[t - k];
@@ -154,8 +151,9 @@ double hot_share(const SiteActivity& site, uint32_t skip) {
 double overlap_with_previous(const SiteActivity& site, uint32_t skip) {
   uint64_t shared = 0, all = 0;
   for (size_t t = std::max(skip, 1u); t < site.tokens.size(); ++t) {
-    shared += shared_by(site.tokens[t], site.tokens[t - 1]);
-    all += site.tokens[t].size();
+    const std::vector<uint32_t> set = site.tokens[t];
+    shared += shared_by(set, site.tokens[t - 1]);
+    all += set.size();
   }
   return ratio(shared, all);
 }
@@ -163,8 +161,9 @@ double overlap_with_previous(const SiteActivity& site, uint32_t skip) {
 double overlap_with(const SiteActivity& site, const SiteActivity& unrelated, uint32_t skip) {
   uint64_t shared = 0, all = 0;
   for (size_t t = skip; t < std::min(site.tokens.size(), unrelated.tokens.size()); ++t) {
-    shared += shared_by(site.tokens[t], unrelated.tokens[t]);
-    all += site.tokens[t].size();
+    const std::vector<uint32_t> set = site.tokens[t];
+    shared += shared_by(set, unrelated.tokens[t]);
+    all += set.size();
   }
   return ratio(shared, all);
 }
@@ -176,7 +175,7 @@ FriendBundling friend_bundling(const SiteActivity& site, uint32_t k, uint32_t sk
   std::vector<uint64_t> copied(site.neurons, kNever);  // the one with which a copy came that stays
   uint64_t alone = 0, with_friends = 0, copies = 0, here = 0, wanted = 0, used = 0;
   for (uint64_t t = 0; t < site.tokens.size(); ++t) {
-    const std::vector<uint32_t>& set = site.tokens[t];
+    const std::vector<uint32_t> set = site.tokens[t];
     std::vector<uint8_t> came(site.neurons, 0);
     const auto in_window = [&](uint64_t token) { return token != kNever && t - token <= k; };
     for (const uint32_t neuron : set) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/trace/packed_lists.h"
 #include "core/trace/reader.h"
 
 namespace tierd {
@@ -16,7 +17,7 @@ namespace tierd {
 struct SiteActivity {
   std::string name;
   uint32_t neurons = 0;
-  std::vector<std::vector<uint32_t>> tokens;
+  PackedLists tokens;
 };
 
 // Sites of which a decode step did not use everything; `measured`: what truly gave something, of the steps

@@ -9,6 +9,7 @@
 #include "core/activity/profile.h"
 #include "core/activity/sticky_activity.h"
 #include "core/base/align.h"
+#include "core/base/memory_limits.h"
 #include "core/engine/model_plan.h"
 #include "core/kernel/post/clocks.h"
 #include "core/layout/cut.h"
@@ -22,6 +23,8 @@ namespace {
 constexpr uint32_t kMessages = 64;
 constexpr uint32_t kCredits = 16;
 constexpr uint32_t kStagingBlocks = 64;
+// Bytes of the drawn states, the header and a step for each neuron; 15 were measured.
+constexpr uint64_t kBytesOfNeuron = 16;
 
 // The networks, one a layer, each with an edition of its own.
 SiteTable networks(const ModelConfig& model) {
@@ -113,6 +116,8 @@ Status write_drawn(const DrawOptions& options, const std::string& path) {
   TIERD_ASSIGN(const ModelConfig model, read_shape(options.shape));
   if (model.is_mixture())
     return Error{Code::unsupported, options.shape, "is a mixture: its routers choose, not its neurons"};
+  TIERD_TRY(expect_memory(uint64_t{model.n_layers} * model.d_ff * kBytesOfNeuron,
+                          fmt::format("drawing {} layers of {} neurons", model.n_layers, model.d_ff)));
   TIERD_ASSIGN(StickyActivity activity,
                StickyActivity::create(profile, {.neurons = std::vector<uint32_t>(model.n_layers, model.d_ff),
                                                 .seed = options.seed,

@@ -21,7 +21,7 @@ struct DrawOptions {
 // Draws the feed-forward networks of a shape, as bundles of f16, a step for each token of one sequence. The
 // header describes one memory with room for all of them. What is active is known in every pass, as if a
 // segment before had chosen it, so that no predictor is asked. The file appears under its name only when it
-// is whole. Errors: those of profile and shape; unsupported, for a mixture; io_error.
+// is whole. Errors: those of profile and shape; unsupported, for a mixture; no_space, io_error.
 Status write_drawn(const DrawOptions& options, const std::string& path);
 
 }  // namespace tierd

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
-#include <numeric>
+#include <set>
+#include <unordered_map>
+#include <utility>
 
 #include "core/base/align.h"
 #include "core/engine/model_plan.h"
@@ -33,8 +36,8 @@ TraceHeader header_of(const Routing& routing) {
     Edition& edition = header.sites.editions.emplace_back();
     edition.owner = layer;
     edition.n = site.n;
-    edition.slot_bytes = static_cast<uint32_t>(
-        std::max<uint64_t>(kDirectIoAlignment, align_up(routing.expert_bytes[layer], kDirectIoAlignment)));
+    const uint64_t bytes = std::clamp<uint64_t>(routing.expert_bytes[layer], 1, kMostExpertBytes);
+    edition.slot_bytes = static_cast<uint32_t>(align_up(bytes, kDirectIoAlignment));
     edition.first_extent = layer * routing.experts;
     edition.bytes.assign(edition.n, edition.slot_bytes);
   }
@@ -62,16 +65,14 @@ TraceHeader header_of(const Routing& routing) {
 std::vector<Asked> asked_of(const Routing& routing) {
   std::vector<Asked> asked = {FillBegins{}, SequenceBegins{0, {}}};
   for (uint32_t step = 0; step < routing.generated.size(); ++step) {
-    for (uint32_t layer = 0; layer < routing.layers; ++layer) {
-      const std::vector<uint32_t>& experts = routing.generated[step][layer];
-      if (experts.empty()) continue;
+    for (const Routing::Choice& choice : routing.generated[step]) {
       AskedPass pass;
-      pass.begins.site = layer;
+      pass.begins.site = choice.layer;
       pass.begins.step = step;
       pass.begins.rows = 1;
       pass.begins.sequences = {0};
-      pass.activated = activated_event(layer, ActiveSet::of(experts));
-      asked.emplace_back(std::move(pass));
+      pass.activated = activated_event(choice.layer, ActiveSet::of(choice.experts));
+      asked.emplace_back(PackedPass(std::move(pass)));
     }
     asked.emplace_back(StepEnds{step});
   }
@@ -86,8 +87,10 @@ std::shared_ptr<const PluginTensors> heat_of(const Routing& routing, size_t toke
     tensor.name = fmt::format("layers.{}.experts", layer);
     tensor.dims = {routing.experts};
     tensor.data.assign(routing.experts, 0.0f);
-    for (size_t t = 0; t < tokens; ++t) {
-      for (const uint32_t expert : routing.generated[t][layer]) tensor.data[expert] += 1;
+  }
+  for (size_t t = 0; t < tokens; ++t) {
+    for (const Routing::Choice& choice : routing.generated[t]) {
+      for (const uint32_t expert : choice.experts) heat->tensors[choice.layer].data[expert] += 1;
     }
   }
   return heat;
@@ -96,9 +99,18 @@ std::shared_ptr<const PluginTensors> heat_of(const Routing& routing, size_t toke
 uint64_t chosen_of(const Routing& routing) {
   uint64_t chosen = 0;
   for (const Routing::Token& token : routing.generated) {
-    for (const auto& experts : token) chosen += experts.size();
+    for (const Routing::Choice& choice : token) chosen += choice.experts.size();
   }
   return chosen;
+}
+
+// [layers] what the generated tokens chose of each.
+std::vector<LayerChoices> choices_by_layer(const Routing& routing) {
+  std::vector<LayerChoices> layers(routing.layers);
+  for (const Routing::Token& token : routing.generated) {
+    for (const Routing::Choice& choice : token) layers[choice.layer].push_back(&choice.experts);
+  }
+  return layers;
 }
 
 json row_of(uint32_t percent, const std::string& policy, uint64_t hits, uint64_t chosen) {
@@ -111,37 +123,37 @@ json row_of(uint32_t percent, const std::string& policy, uint64_t hits, uint64_t
 
 }  // namespace
 
-uint64_t best_possible_hits(const std::vector<Routing::Token>& tokens, uint32_t layer, uint32_t slots) {
+uint64_t best_possible_hits(const LayerChoices& choices, uint32_t slots) {
   constexpr size_t kNever = std::numeric_limits<size_t>::max();
-  struct Kept {
-    uint32_t expert;
-    size_t next;
+  struct Expert {
+    size_t next = kNever;  // the place in `choices` that has it next
+    bool kept = false;
   };
-  // When each of a token's experts is chosen again.
-  std::vector<std::vector<Kept>> wanted(tokens.size());
-  std::vector<size_t> next;
-  for (size_t t = tokens.size(); t-- > 0;) {
-    for (const uint32_t expert : tokens[t][layer]) {
-      if (next.size() <= expert) next.resize(expert + 1u, kNever);
-      wanted[t].push_back({expert, next[expert]});
-      next[expert] = t;
-    }
+  std::unordered_map<uint32_t, Expert> experts;
+  // When each expert of each choice is chosen again, in the same order.
+  std::vector<size_t> again;
+  for (size_t c = choices.size(); c-- > 0;) {
+    for (auto expert = choices[c]->rbegin(); expert != choices[c]->rend(); ++expert)
+      again.push_back(std::exchange(experts[*expert].next, c));
   }
-  std::vector<Kept> here;
+  std::set<std::pair<size_t, uint32_t>> kept;  // by the next choice
   uint64_t hits = 0;
-  for (const std::vector<Kept>& token : wanted) {
-    for (const Kept& kept : token) {
-      const auto found = std::find_if(here.begin(), here.end(),
-                                      [&](const Kept& other) { return other.expert == kept.expert; });
-      if (found == here.end()) {
-        here.push_back(kept);
-        continue;
+  for (const std::vector<uint32_t>* choice : choices) {
+    for (const uint32_t number : *choice) {
+      Expert& expert = experts[number];
+      if (expert.kept) {
+        ++hits;
+        kept.erase({expert.next, number});
       }
-      ++hits;
-      found->next = kept.next;
+      expert = {again.back(), true};
+      again.pop_back();
+      kept.emplace(expert.next, number);
     }
-    std::sort(here.begin(), here.end(), [](const Kept& a, const Kept& b) { return a.next < b.next; });
-    if (here.size() > slots) here.resize(slots);
+    while (kept.size() > slots) {
+      const auto last = std::prev(kept.end());
+      experts[last->second].kept = false;
+      kept.erase(last);
+    }
   }
   return hits;
 }
@@ -151,6 +163,7 @@ Result<json> expert_caches(const Routing& routing, const ExpertCacheOptions& opt
   TraceHeader header = header_of(routing);
   const auto asked = asked_of(routing);
   const uint64_t chosen = chosen_of(routing);
+  const std::vector<LayerChoices> by_layer = choices_by_layer(routing);
   TIERD_ASSIGN(const auto caches,
                parse_alternatives(header, options.caches.empty() ? kCaches : options.caches));
   const size_t tokens = routing.generated.size();
@@ -185,8 +198,7 @@ Result<json> expert_caches(const Routing& routing, const ExpertCacheOptions& opt
     TIERD_TRY(play("static, of the first quarter", fixed, heat_of(routing, tokens / kQuarter)));
     TIERD_TRY(play("static, hindsight", fixed, heat_of(routing, tokens)));
     uint64_t best = 0;
-    for (uint32_t layer = 0; layer < routing.layers; ++layer)
-      best += best_possible_hits(routing.generated, layer, slots);
+    for (const LayerChoices& choices : by_layer) best += best_possible_hits(choices, slots);
     rows.push_back(row_of(percent, "best possible", best, chosen));
   }
   return json{{"model", routing.model},

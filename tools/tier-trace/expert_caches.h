@@ -25,7 +25,10 @@ Result<nlohmann::json> expert_caches(const Routing& routing, const ExpertCacheOp
                                      const ChooseStrategy& choose);
 std::string expert_caches_text(const nlohmann::json& result);
 
-// Counts for one layer with room for `slots` how many of those that were asked for were there.
-uint64_t best_possible_hits(const std::vector<Routing::Token>& tokens, uint32_t layer, uint32_t slots);
+// The experts that the tokens chose of one layer, in the order of the tokens; each list belongs to a Routing.
+using LayerChoices = std::vector<const std::vector<uint32_t>*>;
+
+// Counts for one layer with room for `slots` how many of the chosen experts were there.
+uint64_t best_possible_hits(const LayerChoices& choices, uint32_t slots);
 
 }  // namespace tierd

@@ -331,7 +331,10 @@ int run(int argc, char** argv) {
   activity.option("--skip", options.activity.skip, "tokens to leave out at the beginning")
       .named("N")
       .shows_default();
-  activity.option("-k", options.activity.most_k, "the longest window").named("TOKENS").shows_default();
+  activity.option("-k", options.activity.most_k, "the longest window")
+      .named("TOKENS")
+      .between(1, 1024)
+      .shows_default();
   activity.option("--unrelated", options.unrelated, "a trace of another text, to compare with").named("FILE");
   activity.flag("--measured", options.measured, "what truly fired, in steps that were measured");
   add_json(activity);

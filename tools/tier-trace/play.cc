@@ -25,10 +25,10 @@ class Steps {
       : engine_(engine), model_(model), activity_(activity) {}
 
   Status operator()(const FillBegins&) { return {}; }  // done when the model was loaded
-  Status operator()(const AskedPass& pass) {
-    if (pass.begins.site == 0) begin(pass.begins);
-    if (pass.begins.site + 1 == model_.sites.size()) n_wanted_ = pass.begins.rows;
-    activity_.begin(pass);
+  Status operator()(const PackedPass& pass) {
+    const PassBegins& begins = activity_.begin(pass).begins;
+    if (begins.site == 0) begin(begins);
+    if (begins.site + 1 == model_.sites.size()) n_wanted_ = begins.rows;
     return {};
   }
   Status operator()(const StepEnds&) {
@@ -95,13 +95,13 @@ struct Needs {
 Needs needs_of(const std::vector<Asked>& asked, const SiteTable& sites) {
   Needs needs;
   for (const Asked& what : asked) {
-    const auto* pass = std::get_if<AskedPass>(&what);
+    const auto* pass = std::get_if<PackedPass>(&what);
     if (pass == nullptr) continue;
-    const PassBegins& begins = pass->begins;
+    const PassBegins begins = pass->unpack().begins;
     needs.rows = std::max<uint32_t>(needs.rows, begins.rows);
     if (begins.site + 1 == sites.size()) needs.logit_rows = std::max<uint32_t>(needs.logit_rows, begins.rows);
-    for (const uint32_t sequence : begins.sequences)
-      needs.sequences = std::max(needs.sequences, sequence + 1);
+    for (const uint32_t sequence : begins.sequences)  // the last number there is wants more than any run has
+      needs.sequences = std::max(needs.sequences, std::max(sequence, sequence + 1));
   }
   return needs;
 }

@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
+#include <tuple>
+#include <utility>
 
 #include "core/store/file.h"
 
@@ -19,6 +20,8 @@ using nlohmann::json;
 constexpr uint64_t kMostFileBytes = uint64_t{1} << 30;
 constexpr uint32_t kMostExperts = 1u << 16;
 constexpr uint32_t kMostLayers = 1u << 12;
+// Experts of all layers of a file without a byte. Models have up to some 30,000, and tables are made of them.
+constexpr uint64_t kMostExpertsOfAll = 1u << 18;
 constexpr int kDeepestJson = 4;
 
 // Lines of a file, and where the present one is, for errors.
@@ -35,14 +38,30 @@ class Lines {
     ++number_;
     return true;
   }
-  Error error(const std::string& what) const {
-    return {Code::corrupt, fmt::format("{}:{}", path_, number_), what};
+  uint32_t number() const { return number_; }
+  Error error(const std::string& what) const { return error_at(number_, what); }
+  Error error_at(uint32_t number, const std::string& what) const {
+    return {Code::corrupt, fmt::format("{}:{}", path_, number), what};
   }
 
  private:
   std::string_view text_;
   std::string path_;
-  uint64_t number_ = 0;
+  uint32_t number_ = 0;  // a file has fewer than 2^32 bytes
+};
+
+// The largest number of its kind, and the first line that has it.
+struct Largest {
+  uint32_t number = 0;
+  uint32_t line = 0;
+
+  void see(uint32_t other, uint32_t at) {
+    if (line == 0 || other > number) *this = {other, at};
+  }
+};
+struct Reach {
+  Largest layer;
+  Largest expert;
 };
 
 std::optional<uint64_t> number_in(std::string_view text) {
@@ -62,17 +81,20 @@ std::vector<std::string_view> split(std::string_view line, char at) {
   }
 }
 
-// Sorted; an expert that is chosen twice is a mistake.
-Status sort_experts(std::vector<uint32_t>& to, const Lines& lines) {
-  std::sort(to.begin(), to.end());
-  const auto twice = std::adjacent_find(to.begin(), to.end());
-  if (twice == to.end()) return {};
-  return lines.error(fmt::format("expert {} is chosen twice", *twice));
-}
+// A line of the table.
+struct Chosen {
+  uint32_t turn, step;
+  uint16_t layer, expert;
+  bool is_prompt;
+  uint32_t line;
+
+  auto token() const { return std::pair(turn, step); }
+  auto key() const { return std::tuple(turn, step, layer, expert, line); }
+};
 
 class CsvReader {
  public:
-  CsvReader(Lines& lines, Routing& routing) : lines_(lines), routing_(routing) {}
+  CsvReader(Lines& lines, Routing& routing, Reach& reach) : lines_(lines), routing_(routing), reach_(reach) {}
 
   Status read() {
     std::string_view line;
@@ -87,16 +109,48 @@ class CsvReader {
       }
     }
     if (columns_.empty()) return lines_.error("the line with the columns' names is missing");
-    routing_.layers = layers_;
-    routing_.expert_bytes.resize(layers_, 0);
-    for (auto& [place, token] : tokens_) {
-      token.second.resize(layers_);
-      (token.first ? routing_.prompt : routing_.generated).push_back(std::move(token.second));
-    }
+    if (!chosen_.empty()) routing_.layers = reach_.layer.number + 1;
+    routing_.expert_bytes.resize(routing_.layers, 0);
+    std::sort(chosen_.begin(), chosen_.end(),
+              [](const Chosen& a, const Chosen& b) { return a.key() < b.key(); });
+    TIERD_TRY(check_chosen());
+    make_tokens();
     return {};
   }
 
  private:
+  // Reports the first line that is wrong.
+  Status check_chosen() const {
+    const Chosen* wrong = nullptr;
+    bool twice = false;
+    for (size_t i = 1; i < chosen_.size(); ++i) {
+      const Chosen &before = chosen_[i - 1], &here = chosen_[i];
+      if (before.token() != here.token()) continue;
+      const bool same = before.layer == here.layer && before.expert == here.expert;
+      if (!same && before.is_prompt == here.is_prompt) continue;
+      const Chosen& later = before.line > here.line ? before : here;
+      if (wrong != nullptr && wrong->line <= later.line) continue;
+      wrong = &later;
+      twice = same;
+    }
+    if (wrong == nullptr) return {};
+    return lines_.error_at(
+        wrong->line, twice ? fmt::format("expert {} is chosen twice", wrong->expert)
+                           : fmt::format("phase is {}, another line of turn {} and step {} has the other one",
+                                         wrong->is_prompt ? 0 : 1, wrong->turn, wrong->step));
+  }
+
+  void make_tokens() {
+    Routing::Token* token = nullptr;
+    for (size_t i = 0; i < chosen_.size(); ++i) {
+      const Chosen& here = chosen_[i];
+      if (i == 0 || chosen_[i - 1].token() != here.token())
+        token = &(here.is_prompt ? routing_.prompt : routing_.generated).emplace_back();
+      if (token->empty() || token->back().layer != here.layer) token->push_back({here.layer, {}});
+      token->back().experts.push_back(here.expert);
+    }
+  }
+
   // "# layer=0 expert_bytes=4336640 …" and "# model=… n_expert=128 …"
   Status read_comment(std::string_view line) {
     std::optional<uint64_t> layer;
@@ -117,6 +171,9 @@ class CsvReader {
       if (key == "expert_bytes" && layer) {
         if (*layer >= kMostLayers)
           return lines_.error(fmt::format("layer {}, expected less than {}", *layer, kMostLayers));
+        if (*number > kMostExpertBytes)
+          return lines_.error(
+              fmt::format("expert_bytes is {}, expected at most {}", *number, kMostExpertBytes));
         if (routing_.expert_bytes.size() <= *layer) routing_.expert_bytes.resize(*layer + 1, 0);
         routing_.expert_bytes[*layer] = *number;
       }
@@ -148,12 +205,17 @@ class CsvReader {
     TIERD_ASSIGN(const uint64_t layer, field("layer", kMostLayers - 1));
     TIERD_ASSIGN(const uint64_t expert, field("expert", kMostExperts - 1));
     TIERD_ASSIGN(const uint64_t phase, field("phase", 1));
-    auto& [is_prompt, token] = tokens_[{turn, step}];
-    is_prompt = phase == 0 && column("phase");
-    layers_ = std::max(layers_, static_cast<uint32_t>(layer) + 1);
-    if (token.size() <= layer) token.resize(layer + 1);
-    token[layer].push_back(static_cast<uint32_t>(expert));
-    return sort_experts(token[layer], lines_);
+    Chosen chosen;
+    chosen.turn = static_cast<uint32_t>(turn);
+    chosen.step = static_cast<uint32_t>(step);
+    chosen.layer = static_cast<uint16_t>(layer);
+    chosen.expert = static_cast<uint16_t>(expert);
+    chosen.is_prompt = phase == 0 && column("phase");
+    chosen.line = lines_.number();
+    chosen_.push_back(chosen);
+    reach_.layer.see(chosen.layer, chosen.line);
+    reach_.expert.see(chosen.expert, chosen.line);
+    return {};
   }
 
   std::optional<size_t> column(std::string_view name) const {
@@ -164,13 +226,28 @@ class CsvReader {
 
   Lines& lines_;
   Routing& routing_;
+  Reach& reach_;
   std::vector<std::string_view> columns_;
-  uint32_t layers_ = 0;
-  // By turn and step: whether it is of the prompt, and what it chose.
-  std::map<std::pair<uint64_t, uint64_t>, std::pair<bool, Routing::Token>> tokens_;
+  std::vector<Chosen> chosen_;
 };
 
-Status read_json_lines(Lines& lines, Routing& routing) {
+Result<std::vector<uint32_t>> read_experts(const json& list, const Lines& lines) {
+  if (!list.is_array()) return lines.error("a layer is no list of experts");
+  std::vector<uint32_t> experts;
+  experts.reserve(list.size());
+  for (const json& expert : list) {
+    if (!expert.is_number_unsigned() || expert.get<uint64_t>() >= kMostExperts)
+      return lines.error(
+          fmt::format("an expert is {}, expected a number below {}", expert.dump(), kMostExperts));
+    experts.push_back(expert.get<uint32_t>());
+  }
+  std::sort(experts.begin(), experts.end());
+  const auto twice = std::adjacent_find(experts.begin(), experts.end());
+  if (twice != experts.end()) return lines.error(fmt::format("expert {} is chosen twice", *twice));
+  return experts;
+}
+
+Status read_json_lines(Lines& lines, Routing& routing, Reach& reach) {
   std::string_view line;
   while (lines.next(line)) {
     if (line.find_first_not_of(" \t") == std::string_view::npos) continue;
@@ -185,32 +262,16 @@ Status read_json_lines(Lines& lines, Routing& routing) {
     if (found->size() != routing.layers)
       return lines.error(fmt::format("{} layers, the first line has {}", found->size(), routing.layers));
     Routing::Token& token = routing.generated.emplace_back();
-    for (const json& layer : *found) {
-      std::vector<uint32_t>& experts = token.emplace_back();
-      if (!layer.is_array()) return lines.error("a layer is no list of experts");
-      for (const json& expert : layer) {
-        if (!expert.is_number_unsigned() || expert.get<uint64_t>() >= kMostExperts)
-          return lines.error(
-              fmt::format("an expert is {}, expected a number below {}", expert.dump(), kMostExperts));
-        experts.push_back(expert.get<uint32_t>());
-      }
-      TIERD_TRY(sort_experts(experts, lines));
+    for (uint32_t layer = 0; layer < routing.layers; ++layer) {
+      TIERD_ASSIGN(std::vector<uint32_t> experts, read_experts((*found)[layer], lines));
+      reach.layer.see(layer, lines.number());
+      if (experts.empty()) continue;
+      reach.expert.see(experts.back(), lines.number());
+      token.push_back({layer, std::move(experts)});
     }
   }
   routing.expert_bytes.assign(routing.layers, 0);
   return {};
-}
-
-uint32_t largest_expert(const Routing& routing) {
-  uint32_t largest = 0;
-  for (const auto* tokens : {&routing.prompt, &routing.generated}) {
-    for (const Routing::Token& token : *tokens) {
-      for (const auto& experts : token) {
-        if (!experts.empty()) largest = std::max(largest, experts.back());
-      }
-    }
-  }
-  return largest;
 }
 
 }  // namespace
@@ -219,20 +280,30 @@ Result<Routing> read_routing(const std::string& path, uint32_t experts) {
   TIERD_ASSIGN(const std::string text, read_text_file(path, kMostFileBytes));
   Routing routing;
   Lines lines(text, path);
+  Reach reach;
   if (text.starts_with('{')) {
-    TIERD_TRY(read_json_lines(lines, routing));
+    TIERD_TRY(read_json_lines(lines, routing, reach));
   } else {
-    TIERD_TRY(CsvReader(lines, routing).read());
+    TIERD_TRY(CsvReader(lines, routing, reach).read());
   }
   if (routing.generated.empty())
     return Error{Code::corrupt, path,
                  "no token that was generated; what a prompt chose says nothing of caches"};
-  const uint32_t largest = largest_expert(routing);
+  const Largest& largest = reach.expert;
   if (experts != 0) routing.experts = experts;
-  if (routing.experts == 0) routing.experts = largest + 1;
-  if (largest >= routing.experts) {
-    return Error{Code::corrupt, path,
-                 fmt::format("expert {} was chosen, of {} that a layer has", largest, routing.experts)};
+  if (routing.experts == 0) routing.experts = largest.number + 1;
+  if (largest.number >= routing.experts) {
+    return lines.error_at(largest.line, fmt::format("expert {} was chosen, of {} that a layer has",
+                                                    largest.number, routing.experts));
+  }
+  const uint64_t all = uint64_t{routing.layers} * routing.experts;
+  const uint64_t most = kMostExpertsOfAll + text.size();
+  if (all > most) {
+    return lines.error_at(
+        reach.layer.line,
+        fmt::format("layer {} of {} experts: {} layers have {} experts, expected at most "
+                    "{} in a file of {} bytes",
+                    reach.layer.number, routing.experts, routing.layers, all, most, text.size()));
   }
   return routing;
 }

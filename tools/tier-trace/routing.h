@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/align.h"
 #include "core/base/result.h"
 
 namespace tierd {
@@ -13,19 +14,29 @@ struct Routing {
   std::string model;  // as the file calls it, or empty
   uint32_t layers = 0;
   uint32_t experts = 0;                // of each layer
-  std::vector<uint64_t> expert_bytes;  // [layers], 0 where the file does not say
-  // [tokens][layers] ascending experts; empty where a token did not reach a layer.
-  using Token = std::vector<std::vector<uint32_t>>;
+  std::vector<uint64_t> expert_bytes;  // [layers] at most kMostExpertBytes; 0 where the file does not say
+  // The experts that a token chose of one layer: ascending, at least one.
+  struct Choice {
+    uint32_t layer = 0;
+    std::vector<uint32_t> experts;
+    bool operator==(const Choice&) const = default;
+  };
+  // The layers that a token reached, ascending.
+  using Token = std::vector<Choice>;
   std::vector<Token> prompt;
   std::vector<Token> generated;
 };
+
+// An expert fills a slot, whose bytes are a multiple of the disk's alignment in 32 bits.
+inline constexpr uint64_t kMostExpertBytes = align_down(UINT32_MAX, kDirectIoAlignment);
 
 // Two formats, told apart by the first character:
 //   CSV with a line of names, of which `layer`, `expert`, `step` and, if there, `turn` and `phase` (0:
 //   prompt) are read, one line an expert; before it lines with #, of which n_expert and expert_bytes are read
 //   (BigMoeOnEdge); a JSON object a line, {"tok": 1, "layers": [[6, 8, …], …]}, all of it generated.
-// `experts`: of a layer; 0: as the file says, or one more than the largest number in it. Errors: those of the
-// file; corrupt, with the line.
+// `experts`: of a layer; 0: as the file says, or one more than the largest number in it. Memory grows with
+// the file: its layers have at most 262,144 experts together, and one more for each of its bytes. Errors:
+// those of the file; corrupt, with the line.
 Result<Routing> read_routing(const std::string& path, uint32_t experts);
 
 }  // namespace tierd

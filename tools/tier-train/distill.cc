@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/memory_limits.h"
 #include "core/base/random.h"
 #include "core/store/source.h"
 #include "core/text/tokenizer.h"
@@ -17,6 +18,7 @@
 #include "tools/tier-train/model_folder.h"
 #include "tools/tier-train/progress_line.h"
 #include "tools/tier-train/refused_models.h"
+#include "tools/tier-train/trainer_library.h"
 
 namespace tierd {
 namespace {
@@ -192,6 +194,16 @@ nlohmann::ordered_json provenance_of(const DistillPlan& plan, const DistillRepor
             {"dense", of(report.dense)}}}};
 }
 
+// Checks that there is room for libtorch, the weights of the teacher, and the student's weights, gradients
+// and two moments. The activations of a step are not known before it, and come on top.
+Status check_memory(const TensorSource& source, const DistillerOptions& options) {
+  if (options.cuda) return {};
+  uint64_t values = 0;
+  for (const TensorInfo& tensor : source.tensors()) values += tensor.rows * tensor.cols;
+  const uint64_t copies = options.teacher ? 5 : 4;
+  return expect_memory(kTrainerBytes + copies * values * sizeof(float), "distill");
+}
+
 }  // namespace
 
 double learning_rate_at(uint32_t step, uint32_t steps, double warmup, double highest) {
@@ -204,6 +216,7 @@ double learning_rate_at(uint32_t step, uint32_t steps, double warmup, double hig
 Result<DistillReport> distill(const DistillPlan& plan) {
   TIERD_ASSIGN(const auto source, open_source(plan.model, {.tokenizer = plan.tokenizer}));
   TIERD_TRY(ModelFolder::accepts(*source));
+  TIERD_TRY(check_memory(*source, plan.distiller));
   TIERD_ASSIGN(const Windows windows, read_windows(*source, plan));
   TIERD_ASSIGN(const std::unique_ptr<Distiller> distiller, [&]() -> Result<std::unique_ptr<Distiller>> {
     TIERD_ASSIGN(const Network network, read_network(*source));

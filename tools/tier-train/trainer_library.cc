@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "core/base/memory_limits.h"
 #include "core/host/plugin_path.h"
 #include "tools/tier-train/trainer_entry.h"
 
@@ -18,6 +19,7 @@ Result<void*> trainer_symbol(const char* command, const char* symbol) {
                  "this tier-train was built without libtorch; run ci/install libtorch-dev, configure and "
                  "build again"};
   }
+  TIERD_TRY(expect_memory(kTrainerBytes, fmt::format("{}, which loads libtorch,", command)));
   // RTLD_DEEPBIND: its libraries look for names among themselves first, not in libsentencepiece.
   void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
   void* const found = library == nullptr ? nullptr : ::dlsym(library, symbol);

@@ -14,7 +14,7 @@
 namespace tierd {
 namespace {
 
-constexpr uint64_t kChunkBytes = 8 << 20;
+constexpr uint64_t kChunkBytes = 1 << 20;
 
 Result<std::string> dtype_of(const TensorSource& source, const TensorInfo& tensor) {
   if (const auto dtype = dtype_of_encoding(tensor.encoding)) return *dtype;

@@ -1,15 +1,12 @@
 #include "core/kernel/post/waiter.h"
 
-#include <sys/eventfd.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <list>
 
-#include "core/base/check.h"
+#include "core/base/wake_signal.h"
 
 namespace tierd {
 
@@ -20,19 +17,16 @@ struct Waiter::Impl {
     bool armed = false;
   };
   std::list<Watched> watched;
-  int stop_fd = -1;
+  WakeSignal stop_signal;
   std::atomic<bool> stop{false};
 };
 
 Waiter::Waiter() : impl_(std::make_unique<Impl>()) {
-  impl_->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  TIERD_CHECK(impl_->stop_fd >= 0);
-  watch(impl_->stop_fd);
+  watch(impl_->stop_signal.fd());
 }
 
 Waiter::~Waiter() {
   for (auto& w : impl_->watched) w.descriptor.release();
-  close(impl_->stop_fd);
 }
 
 void Waiter::watch(int fd) {
@@ -63,8 +57,7 @@ void Waiter::wait(uint64_t timeout_ns) {
 
 void Waiter::stop() {
   impl_->stop.store(true, std::memory_order_release);
-  const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = write(impl_->stop_fd, &one, sizeof one);
+  impl_->stop_signal.raise();
 }
 
 bool Waiter::stopping() const {
@@ -72,8 +65,7 @@ bool Waiter::stopping() const {
 }
 
 void Waiter::clear_stop() {
-  uint64_t count;
-  [[maybe_unused]] const ssize_t got = read(impl_->stop_fd, &count, sizeof count);
+  (void)impl_->stop_signal.take();
   impl_->stop.store(false, std::memory_order_release);
 }
 

@@ -9,6 +9,7 @@ namespace tierd {
 
 class Waiter {
  public:
+  // Throws std::system_error when no descriptor can be had.
   Waiter();
   ~Waiter();
   Waiter(const Waiter&) = delete;

@@ -137,16 +137,17 @@ Result<OpenFile> HubCache::lock(const std::string& hash, bool quiet) const {
     while (::flock(file.descriptor(), LOCK_EX | LOCK_NB) != 0) {
       if (errno == EINTR) continue;
       // A file system without locks: two that download at once are found out by the checksum.
-      if (errno == EOPNOTSUPP || errno == ENOSYS || errno == ENOLCK) return file;
+      if (has_no_locks(errno)) return file;
       if (errno != EWOULDBLOCK) return disk_error(path, "locking it");
       if (!told) say(fmt::format("{}: another process downloads this file; waiting for it", path));
       told = true;
       std::this_thread::sleep_for(kBetweenTries);
     }
     // Who had it may have removed the file: a lock on what nobody else finds is none.
-    std::error_code gone;
-    if (fs::exists(path, gone) &&
-        fs::equivalent(path, fmt::format("/proc/self/fd/{}", file.descriptor()), gone) && !gone)
+    struct stat ours {};
+    struct stat there {};
+    if (::fstat(file.descriptor(), &ours) == 0 && ::stat(path.c_str(), &there) == 0 &&
+        ours.st_ino == there.st_ino && ours.st_dev == there.st_dev)
       return file;
   }
 }
