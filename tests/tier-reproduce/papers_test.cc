@@ -43,14 +43,20 @@ TEST_P(Papers, ComeOutAsTheyDid) {
 
 INSTANTIATE_TEST_SUITE_P(
     , Papers,
-    testing::Values(Known{"llm-in-a-flash", {}}, Known{"endor", {"a layer on the SSD, directly to the GPU"}},
-                    Known{"m2cache", {}},
+    testing::Values(Known{"llm-in-a-flash",
+                          {"OPT-6.7B f32 on the CPU, computing what is active",
+                           "Falcon-7B f32 on the CPU, computing what is active",
+                           "Phi-2 f32 on the CPU, computing what is active",
+                           "Llama-2-7B with FATReLU f32 on the CPU, computing what is active"}},
+                    Known{"endor", {"a layer on the SSD, directly to the GPU"}},
+                    Known{"m2cache", {"ZeRO-Infinity, LLaMA-2-70B from the SSD"}},
                     Known{"activeflow",
                           {"layers in groups of four, read ahead, over no group; mean of three devices"}},
                     Known{"hermes",
                           {"Hermes over what is placed by lot and stays, OPT-66B",
                            "the offline partition over what is placed by lot, OPT-66B",
                            "adjustment over the partition alone", "remapping over adjustment alone",
+                           "Hermes over Hermes-base, OPT-66B", "Hermes over Hermes-host, OPT-66B",
                            "the same of sixteen against four"},
                           true}),
     [](const auto& test) {
