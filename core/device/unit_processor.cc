@@ -12,9 +12,6 @@
 namespace tierd {
 namespace {
 
-// Norms, additions and the like, of one thread.
-constexpr double kFloatsPerSecond = 4e9;
-
 double values_of(Encoding encoding, double bytes) {
   return bytes / block_bytes(encoding) * block_values(encoding);
 }
@@ -49,8 +46,8 @@ class CpuProcessor final : public UnitProcessor {
     KernelRate of_others;
     KernelRate of_bundles;
   };
-  CpuProcessor(double memory_rate, std::vector<Rates> rates)
-      : memory_rate_(memory_rate), rates_(std::move(rates)) {}
+  CpuProcessor(double memory_rate, double floats_rate, std::vector<Rates> rates)
+      : memory_rate_(memory_rate), floats_rate_(floats_rate), rates_(std::move(rates)) {}
 
   double neurons(const NeuronsWork& work) const override {
     const double bytes = bytes_of(work);
@@ -64,11 +61,12 @@ class CpuProcessor final : public UnitProcessor {
                     multiply_adds_of(work, bytes) / rate.gemm);
   }
   double attention(const AttentionWork& work) const override { return work.kv_bytes / memory_rate_; }
-  double floats(double count) const override { return count / kFloatsPerSecond; }
+  double floats(double count) const override { return count / floats_rate_; }
   double copy(double bytes) const override { return 2 * bytes / memory_rate_; }  // read and written
 
  private:
   double memory_rate_;
+  double floats_rate_;
   std::vector<Rates> rates_;  // [editions]
 };
 
@@ -171,7 +169,8 @@ Result<std::unique_ptr<UnitProcessor>> unit_processor(const ProcessorDescription
     }
     rates.push_back({*rate, processor.rate(encoding, false).value_or(*rate)});
   }
-  return std::unique_ptr<UnitProcessor>(new CpuProcessor(processor.memory_rate, std::move(rates)));
+  return std::unique_ptr<UnitProcessor>(
+      new CpuProcessor(processor.memory_rate, processor.floats_rate, std::move(rates)));
 }
 
 std::unique_ptr<UnitProcessor> unit_processor(const UnitDescription& unit) {
