@@ -55,7 +55,7 @@ TEST_F(CoarseMachines, AProcessorWithOneRateForAllEncodings) {
   }
 }
 
-// What neither a paper nor tier-calibrate says is assumed, and may be described.
+// Constants that neither a paper nor tier-calibrate gives are assumed; a description may give them.
 TEST_F(CoarseMachines, AssumedConstantsAreKeys) {
   const auto assumed = read(kCoarseMachine);
   ASSERT_TRUE(assumed.ok()) << assumed.error().line();
