@@ -54,11 +54,12 @@ INSTANTIATE_TEST_SUITE_P(
                           {"layers in groups of four, read ahead, over no group; mean of three devices",
                            "one layer read ahead over none; mean of three devices"}},
                     Known{"hermes",
-                          {"Hermes over what is placed by lot and stays, OPT-66B",
-                           "the offline partition over what is placed by lot, OPT-66B",
-                           "adjustment over the partition alone", "remapping over adjustment alone",
+                          {"networks' time, placed by lot over all of Hermes, OPT-66B",
+                           "networks' time, placed by lot over the offline partition, OPT-66B",
+                           "networks' time, the partition alone over adjustment",
+                           "networks' time, adjustment alone over remapping",
                            "Hermes over Hermes-base, OPT-66B", "Hermes over Hermes-host, OPT-66B",
-                           "the same of sixteen against four"},
+                           "the RTX 4090 over an RTX 3090, OPT-13B"},
                           true}),
     [](const auto& test) {
       std::string name = test.param.paper;
