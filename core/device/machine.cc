@@ -220,6 +220,12 @@ Result<MachineDescription> read_machine(const std::string& name) {
       .units = read_units(numbers, table["units"])};
   if (compute["threads"])
     machine.processor.threads = numbers.whole(compute["threads"], "compute.threads", 0, kMostThreads);
+  if (compute["floats_per_second"])
+    machine.processor.floats_rate = numbers.rate(compute["floats_per_second"], "compute.floats_per_second");
+  if (compute["after_wait_ns"]) {
+    machine.processor.after_wait_ns =
+        static_cast<uint64_t>(numbers.read(compute["after_wait_ns"], "compute.after_wait_ns"));
+  }
   if (numbers.error()) return *numbers.error();
   return machine;
 }

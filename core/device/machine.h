@@ -51,6 +51,12 @@ struct ProcessorDescription {
   double memory_rate = 0;  // bytes a second that are read
   std::vector<KernelRate> rates;
   uint32_t threads = 0;  // where their number is known
+  // Floats a second of norms, additions and the like, of one thread. The default is assumed: neither
+  // tier-calibrate nor a paper measures it.
+  double floats_rate = 4e9;
+  // A message that comes when its thread had nothing to do for so long has the rates after a wait. The
+  // default is assumed: tier-calibrate measures those rates after 5 ms without work.
+  uint64_t after_wait_ns = 1'000'000;
 
   // Describes a part of the threads, which has this share of all rates.
   ProcessorDescription share(double share) const;

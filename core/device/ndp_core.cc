@@ -7,7 +7,8 @@
 namespace tierd {
 namespace {
 
-constexpr double kBytesOfValue = 2;  // f16
+constexpr double kBytesOfValue = 2;    // f16
+constexpr double kValuesOfBurst = 32;  // in the 64 bytes of a burst
 
 }  // namespace
 
@@ -22,9 +23,16 @@ double NdpCoreDescription::products_seconds(double multiply_adds) const {
   return (std::ceil(multiply_adds / static_cast<double>(summed)) * cycles_per_product + levels) / clock_hz;
 }
 
-uint32_t NdpCoreDescription::passes(uint32_t rows, double values_of_row) const {
-  const double together = std::max(1.0, std::floor(buffer_bytes / (values_of_row * kBytesOfValue)));
-  return static_cast<uint32_t>(std::max(1.0, std::ceil(rows / together)));
+ProductReads NdpCoreDescription::product_reads(uint32_t rows, double inputs, double outputs) const {
+  if (rows == 0) return {};
+  const double most = std::max(1.0, std::floor(buffer_bytes / (2 * kValuesOfBurst * kBytesOfValue)));
+  ProductReads reads{.weights = static_cast<uint32_t>(std::ceil(rows / most))};
+  const double together = std::min(most, static_cast<double>(rows));
+  const double values = std::floor(buffer_bytes / (together * kBytesOfValue));  // of each row
+  if (inputs + kValuesOfBurst <= values) return reads;
+  const double tile = std::max(values - kValuesOfBurst, kValuesOfBurst);
+  reads.input_bytes = std::ceil(outputs / tile) * rows * inputs * kBytesOfValue;
+  return reads;
 }
 
 double NdpCoreDescription::relu_seconds(double values) const {

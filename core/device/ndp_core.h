@@ -6,6 +6,11 @@
 
 namespace tierd {
 
+struct ProductReads {
+  uint32_t weights = 1;    // how often each weight is read
+  double input_bytes = 0;  // of inputs that are read beside them; 0: the buffer has them from the start
+};
+
 struct NdpCoreDescription {
   double clock_hz = 1;
   uint32_t multipliers = 1;
@@ -21,9 +26,12 @@ struct NdpCoreDescription {
   double multiply_adds() const;
   // The products of one run: the multipliers' time, and until the last one has come through the tree.
   double products_seconds(double multiply_adds) const;
-  // How often the same weights are read: as many rows go together as the buffer holds, which take so many
-  // values of f16 each.
-  uint32_t passes(uint32_t rows, double values_of_row) const;
+  // Returns what a product of `rows` rows reads of DRAM, of `inputs` values for `outputs` values each.
+  // Outputs are computed in tiles, so that each weight is read once for all rows: where the buffer holds the
+  // inputs of all rows beside the smallest tile, in any tile; else the tile has the buffer but for a burst of
+  // each row's inputs, and the inputs are read once a tile. Only rows of which the buffer does not hold even
+  // a burst of inputs and of results each read the weights again.
+  ProductReads product_reads(uint32_t rows, double inputs, double outputs) const;
   // So many values are compared with nought, or with a threshold, as ReLU does.
   double relu_seconds(double values) const;
   // Norms, positions and sums: an addition and a multiplication each.

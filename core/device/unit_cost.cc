@@ -16,7 +16,9 @@ constexpr uint64_t kMostRead = 1u << 20;
 Result<UnitCost> UnitCost::create(const ProcessorDescription& processor, ComputePlan plan,
                                   std::optional<LinkDescription> link) {
   TIERD_ASSIGN(std::unique_ptr<UnitProcessor> computes, unit_processor(processor, plan));
-  return UnitCost(std::move(computes), std::move(plan), std::move(link));
+  UnitCost cost(std::move(computes), std::move(plan), std::move(link));
+  cost.wait_ns_ = processor.after_wait_ns;
+  return cost;
 }
 
 uint64_t UnitCost::ns(const Message& message, const Payload& payload, bool after_wait) const {

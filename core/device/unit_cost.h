@@ -44,6 +44,7 @@ class UnitCost final : public Cost {
   }
 
   uint64_t ns(const Message& message, const Payload& payload, bool after_wait) const override;
+  uint64_t wait_ns() const override { return wait_ns_; }
   bool takes_turns_with_disk(const Message& message) const override;
 
  private:
@@ -68,6 +69,7 @@ class UnitCost final : public Cost {
   std::optional<LinkDescription> link_;
   std::vector<std::optional<LinkDescription>> links_;
   bool takes_over_link_ = false;
+  uint64_t wait_ns_ = UINT64_MAX;  // a device is the same after a wait
   UnitReads reads_;
   const DiskDescription* disk_ = nullptr;
 };

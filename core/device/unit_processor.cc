@@ -12,9 +12,6 @@
 namespace tierd {
 namespace {
 
-// Norms, additions and the like, of one thread.
-constexpr double kFloatsPerSecond = 4e9;
-
 double values_of(Encoding encoding, double bytes) {
   return bytes / block_bytes(encoding) * block_values(encoding);
 }
@@ -49,8 +46,8 @@ class CpuProcessor final : public UnitProcessor {
     KernelRate of_others;
     KernelRate of_bundles;
   };
-  CpuProcessor(double memory_rate, std::vector<Rates> rates)
-      : memory_rate_(memory_rate), rates_(std::move(rates)) {}
+  CpuProcessor(double memory_rate, double floats_rate, std::vector<Rates> rates)
+      : memory_rate_(memory_rate), floats_rate_(floats_rate), rates_(std::move(rates)) {}
 
   double neurons(const NeuronsWork& work) const override {
     const double bytes = bytes_of(work);
@@ -64,11 +61,12 @@ class CpuProcessor final : public UnitProcessor {
                     multiply_adds_of(work, bytes) / rate.gemm);
   }
   double attention(const AttentionWork& work) const override { return work.kv_bytes / memory_rate_; }
-  double floats(double count) const override { return count / kFloatsPerSecond; }
+  double floats(double count) const override { return count / floats_rate_; }
   double copy(double bytes) const override { return 2 * bytes / memory_rate_; }  // read and written
 
  private:
   double memory_rate_;
+  double floats_rate_;
   std::vector<Rates> rates_;  // [editions]
 };
 
@@ -110,8 +108,9 @@ class NdpProcessor final : public UnitProcessor {
       reads.read(unit.place * kPlaceUnit, each);
       bytes += static_cast<double>(each);
     }
-    const double values_of_row = static_cast<double>(inputs(work.site.cut)) + outputs(work.site.cut);
-    const double memory = reads.seconds() * dimm_.core.passes(work.rows, values_of_row);
+    const ProductReads beside =
+        products_of(work, values_of(work.encodings.front(), bytes), uses_of(work) / work.rows);
+    const double memory = reads.seconds() * beside.weights + beside.input_bytes / dimm_.dram.streaming_rate();
     const double products = dimm_.core.products_seconds(
         values_of(work.encodings.front(), bytes) / static_cast<double>(work.units.size()) * uses_of(work));
     return std::max(memory, products) + activation(work);
@@ -126,6 +125,19 @@ class NdpProcessor final : public UnitProcessor {
   double copy(double bytes) const override { return 2 * bytes / dimm_.dram.streaming_rate(); }
 
  private:
+  // A row uses `used` of the work's neurons, which have `values` weights together. A network's neurons are
+  // the outputs of one product and the inputs of another one.
+  ProductReads products_of(const NeuronsWork& work, double values, double used) const {
+    const NdpCoreDescription& core = dimm_.core;
+    const double in = inputs(work.site.cut), out = outputs(work.site.cut);
+    const double share = used / static_cast<double>(work.units.size());
+    if (is_cut_into<Columns>(work.site.cut)) return core.product_reads(work.rows, values / out * share, out);
+    const auto* const bundles = std::get_if<Bundles>(&work.site.cut);
+    if (bundles == nullptr) return core.product_reads(work.rows, in, values / in * share);
+    ProductReads reads = core.product_reads(work.rows, in, (bundles->gated ? 2 : 1) * used);
+    reads.input_bytes += core.product_reads(work.rows, used, out).input_bytes;
+    return reads;
+  }
   // Between the two halves of a feed-forward network each neuron has one value a row.
   double activation(const NeuronsWork& work) const {
     if (!is_cut_into<Bundles>(work.site.cut)) return 0;
@@ -157,7 +169,8 @@ Result<std::unique_ptr<UnitProcessor>> unit_processor(const ProcessorDescription
     }
     rates.push_back({*rate, processor.rate(encoding, false).value_or(*rate)});
   }
-  return std::unique_ptr<UnitProcessor>(new CpuProcessor(processor.memory_rate, std::move(rates)));
+  return std::unique_ptr<UnitProcessor>(
+      new CpuProcessor(processor.memory_rate, processor.floats_rate, std::move(rates)));
 }
 
 std::unique_ptr<UnitProcessor> unit_processor(const UnitDescription& unit) {

@@ -55,6 +55,22 @@ TEST_F(CoarseMachines, AProcessorWithOneRateForAllEncodings) {
   }
 }
 
+// Constants that neither a paper nor tier-calibrate gives are assumed; a description may give them.
+TEST_F(CoarseMachines, AssumedConstantsAreKeys) {
+  const auto assumed = read(kCoarseMachine);
+  ASSERT_TRUE(assumed.ok()) << assumed.error().line();
+  EXPECT_EQ(assumed->processor.floats_rate, 4e9);
+  EXPECT_EQ(assumed->processor.after_wait_ns, 1'000'000u);
+  const std::string described =
+      changed(kCoarseMachine, "[compute]\n", "[compute]\nfloats_per_second = 2e9\nafter_wait_ns = 5e6\n");
+  const auto said = read(described);
+  ASSERT_TRUE(said.ok()) << said.error().line();
+  EXPECT_EQ(said->processor.floats_rate, 2e9);
+  EXPECT_EQ(said->processor.after_wait_ns, 5'000'000u);
+  EXPECT_THAT(refused(changed(described, "2e9", "-1")), HasSubstr("'compute.floats_per_second'"));
+  EXPECT_THAT(refused(changed(described, "5e6", "\"long\"")), HasSubstr("'compute.after_wait_ns'"));
+}
+
 TEST_F(CoarseMachines, WhatContradictsItselfIsNamed) {
   const std::string good = kCoarseMachine;
   EXPECT_THAT(refused(changed(good, "depth = 32\n", "")), HasSubstr("'flash.depth' is missing"));

@@ -96,13 +96,16 @@ TEST(NdpCost, NeuronsAreBoundByDramOrByMultipliers) {
   EXPECT_EQ(run_ns(UnitCost(dimm(), rows_plan()), 0, 1, 1), 1'030u);
 }
 
-// A row has 1,024 values in and 160 out, 2,368 bytes: six fit into 16 KiB, and twelve are two passes.
-TEST(NdpCost, WeightsAreReadAgainForRowsThatTheBufferDoesNotHold) {
+// 16 KiB hold 1,170 values of each of seven rows, all 1,024 inputs and a burst of results; of eight rows
+// 1,024. Sixteen results are then one tile, for which the inputs of all rows are read: 16,384 bytes at 102.4
+// GB/s.
+TEST(NdpCost, InputsThatTheBufferDoesNotHoldAreReadBesideTheWeights) {
   UnitDescription fast = dimm();
   std::get<NdpDimmDescription>(fast.device).core.multipliers = 1 << 16;
   const UnitCost cost(fast, rows_plan());
-  EXPECT_EQ(run_ns(cost, 0, 1, 6), 350u);
-  EXPECT_EQ(run_ns(cost, 0, 1, 12), 700u);
+  EXPECT_EQ(run_ns(cost, 0, 1, 7), 350u);
+  EXPECT_NEAR(run_ns(cost, 0, 1, 8), 350 + 160, 1);
+  EXPECT_NEAR(run_ns(cost, 0, 1, 16), 350 + 320, 1);
 }
 
 // There are two neurons and two rows, and one row does not use the second neuron: three times 16,384 products

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 namespace tierd {
 namespace {
 
@@ -33,13 +36,68 @@ TEST(NdpCore, ProductsTakeTurnsAndComeThroughTheTree) {
   EXPECT_DOUBLE_EQ(core().products_seconds(100. * 9216 * 4), 28'811e-9);
 }
 
-// A row of OPT-66B's network has 9,216 values in and as many out, 36,864 bytes of f16: seven fit.
-TEST(NdpCore, MoreRowsThanTheBufferHoldsReadWeightsAgain) {
-  EXPECT_EQ(core().passes(1, 18'432), 1u);
-  EXPECT_EQ(core().passes(7, 18'432), 1u);
-  EXPECT_EQ(core().passes(8, 18'432), 2u);
-  EXPECT_EQ(core().passes(16, 18'432), 3u);
-  EXPECT_EQ(core().passes(3, 1e6), 3u) << "one row always goes";
+// Counts what a core reads that goes over a product weight by weight, output tile by output tile, as the
+// hardware would: a tile's results stay in the buffer, and inputs enter it in bursts.
+struct Counted {
+  std::vector<uint32_t> weights;  // [outputs x inputs] how often each was read
+  uint64_t input_bytes = 0;
+  uint64_t most_bytes = 0;  // in the buffer
+};
+
+Counted count(uint32_t buffer, uint32_t rows, uint32_t inputs, uint32_t outputs) {
+  constexpr uint32_t kBurst = 32;
+  Counted counted;
+  counted.weights.resize(size_t{inputs} * outputs);
+  const bool resident = (inputs + kBurst) * rows * 2 <= buffer;
+  const uint32_t tile = buffer / (rows * 2) - (resident ? inputs : kBurst);
+  for (uint32_t first = 0; first < outputs; first += tile) {
+    const uint32_t results = std::min(tile, outputs - first);
+    for (uint32_t burst = 0; burst < inputs; burst += kBurst) {
+      const uint32_t values = std::min(kBurst, inputs - burst);
+      if (!resident) counted.input_bytes += uint64_t{rows} * values * 2;
+      counted.most_bytes = std::max<uint64_t>(counted.most_bytes,
+                                              uint64_t{rows} * (results + (resident ? inputs : values)) * 2);
+      for (uint32_t o = first; o < first + results; ++o) {
+        for (uint32_t i = burst; i < burst + values; ++i) ++counted.weights[size_t{o} * inputs + i];
+      }
+    }
+  }
+  return counted;
+}
+
+// A burst has 32 values. 4 KiB hold 2,048 values.
+TEST(NdpCore, ReadsAsAProductInTilesDoes) {
+  NdpCoreDescription small = core();
+  small.buffer_bytes = 4096;
+  for (const uint32_t rows : {1u, 2u, 7u, 16u, 32u}) {
+    for (const uint32_t inputs : {1u, 32u, 96u, 480u, 1000u}) {
+      for (const uint32_t outputs : {1u, 33u, 480u, 1500u}) {
+        SCOPED_TRACE(testing::Message() << rows << " rows, " << inputs << " x " << outputs);
+        const Counted counted = count(small.buffer_bytes, rows, inputs, outputs);
+        const ProductReads reads = small.product_reads(rows, inputs, outputs);
+        EXPECT_EQ(std::ranges::count(counted.weights, reads.weights), std::ssize(counted.weights));
+        EXPECT_DOUBLE_EQ(reads.input_bytes, static_cast<double>(counted.input_bytes));
+        EXPECT_LE(counted.most_bytes, small.buffer_bytes);
+      }
+    }
+  }
+}
+
+// OPT-66B's projection of q, k and v has 9,216 values in and 27,648 out. Of fourteen rows 256 KiB hold all
+// inputs beside a burst of results; of sixteen 8,192 values a row, so that four tiles of 8,160 results read
+// 294,912 bytes of inputs each, and all weights, 510 MB, are read once.
+TEST(NdpCore, MoreRowsThanTheBufferHoldsReadInputsAgainAndNoWeights) {
+  EXPECT_DOUBLE_EQ(core().product_reads(1, 9216, 27'648).input_bytes, 0);
+  EXPECT_DOUBLE_EQ(core().product_reads(14, 9216, 27'648).input_bytes, 0);
+  const ProductReads sixteen = core().product_reads(16, 9216, 27'648);
+  EXPECT_EQ(sixteen.weights, 1u);
+  EXPECT_DOUBLE_EQ(sixteen.input_bytes, 4 * 294'912);
+}
+
+// 256 KiB hold 64 bytes of inputs and 64 of results of 2,048 rows.
+TEST(NdpCore, WeightsAreReadAgainForRowsOfWhichNoBurstIsHeld) {
+  EXPECT_EQ(core().product_reads(2048, 9216, 27'648).weights, 1u);
+  EXPECT_EQ(core().product_reads(2049, 9216, 27'648).weights, 2u);
 }
 
 // 1,000 values are four turns of 256 units.

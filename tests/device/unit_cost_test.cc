@@ -90,6 +90,23 @@ TEST_F(Costs, SegmentsAreCountedWhereTheyRun) {
   EXPECT_EQ(ns(kRunBefore | kRunAfter, 1, 1, 9), 1'000u + 32'000u + 2'000u);
 }
 
+TEST(UnitCosts, AssumedConstantsAreTheDescriptions) {
+  ProcessorDescription described = processor();
+  described.floats_rate = 1e9;
+  described.after_wait_ns = 7;
+  ComputePlan of = plan(Columns{.n_in = 64, .n_out = 64});
+  of.sites[0].before = {{.kind = StepKind::rms_norm, .width = 1000}};
+  const auto cost = UnitCost::create(described, of);
+  ASSERT_TRUE(cost.ok());
+  EXPECT_EQ(cost->wait_ns(), 7u);
+  const std::vector<RowInfo> infos(1);
+  Message message;
+  message.op = Op::run;
+  message.flags = kRunBefore;
+  message.rows = 1;
+  EXPECT_EQ(cost->ns(message, {.rows = infos}, false), 1'000u);
+}
+
 TEST_F(Costs, MovesAreReadAndWritten) {
   const std::vector<Unit> units(4);
   Message message;

@@ -11,8 +11,10 @@ namespace {
 
 using nlohmann::json;
 using testing::AllOf;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::StartsWith;
 
 constexpr const char* kShape = TIERD_SOURCE_DIR "/configs/models/opt-125m.toml";
@@ -44,19 +46,34 @@ TEST_F(ReproduceCli, SaysWhatComesOut) {
   const Ended ended =
       run_program(TIERD_BIN_REPRODUCE, {paper("43"), "--json", report, "--plot", script, "-s", "3"});
   EXPECT_EQ(ended.status, 0) << ended.err;
-  EXPECT_THAT(ended.out, AllOf(HasSubstr("## A paper"), HasSubstr("| reading | table 1 | 43 ms | 43."),
-                               HasSubstr("passes"), HasSubstr("1 of 1 rows that are judged pass. Seed 3.")));
+  EXPECT_THAT(ended.out,
+              AllOf(HasSubstr("## A paper"), HasSubstr("| reading | table 1 | 43 ms | 43."),
+                    HasSubstr("passes"), HasSubstr("\n1 prediction, 1 pass.\n"), EndsWith("Seed 3.\n")));
   const json read = json::parse(file_text(report), nullptr, false);
   EXPECT_EQ(read["passed"], 1);
+  EXPECT_EQ(read["counts"]["predictions"]["passed"], 1);
   EXPECT_EQ(read["papers"][0]["rows"][0]["kind"], "P");
   EXPECT_GT(read["papers"][0]["runs"]["naive"]["flash>dram_gb"], 0.2);
   EXPECT_THAT(file_text(script), AllOf(HasSubstr("set terminal svg"), HasSubstr("\"reading\"")));
-  const Ended again = run_program(TIERD_BIN_REPRODUCE, {paper("43"), "-s", "3"});
+  EXPECT_THAT(ended.err, HasSubstr("tier-reproduce: 1 run in "));
+  const std::string once_more = folder().path() + "/again.json";
+  const Ended again = run_program(TIERD_BIN_REPRODUCE, {paper("43"), "-s", "3", "-q", "--json", once_more});
   EXPECT_EQ(again.out, ended.out) << "the same seed, the same bytes";
+  EXPECT_EQ(file_text(once_more), file_text(report));
+  EXPECT_THAT(again.err, IsEmpty());
+}
+
+TEST_F(ReproduceCli, PlaysOnlyTheRowsThatAreWanted) {
+  const Ended some = run_program(TIERD_BIN_REPRODUCE, {"endor", paper("43"), "--row", "reading", "-q"});
+  EXPECT_EQ(some.status, 0) << some.err;
+  EXPECT_THAT(some.out, AllOf(HasSubstr("| reading |"), Not(HasSubstr("Endor"))));
+  const Ended none = run_program(TIERD_BIN_REPRODUCE, {paper("43"), "--row", "walking"});
+  EXPECT_EQ(none.status, 2);
+  EXPECT_THAT(none.err, HasSubstr("--row: no row has 'walking' in its first column"));
 }
 
 TEST_F(ReproduceCli, EndsWithOneWhereARowMisses) {
-  const Ended ended = run_program(TIERD_BIN_REPRODUCE, {paper("80")});
+  const Ended ended = run_program(TIERD_BIN_REPRODUCE, {paper("80"), "-q"});
   EXPECT_EQ(ended.status, 1);
   EXPECT_THAT(ended.out, HasSubstr("**misses**"));
   EXPECT_THAT(ended.err, IsEmpty());

@@ -109,13 +109,15 @@ TEST(ModelledAgents, WhatTakesTurnsWithTheDiskWaitsForIt) {
   EXPECT_EQ(log.lines, (Lines{"run@0-30", "a@100-150", "b@150-200"}));
 }
 
-// Runs of 30 ns take 60 where their thread had nothing to do for a millisecond: a at 1 ms, not b behind it.
+// Runs of 30 ns take 60 where their thread had nothing to do for two milliseconds: a at 2 ms, not b behind
+// it. A cost that names no such time has none.
 TEST(ModelledAgents, ACostIsToldWhetherItsThreadHasWaited) {
   class Runs final : public Cost {
    public:
     uint64_t ns(const Message&, const Payload&, bool after_wait) const override {
       return after_wait ? 60 : 30;
     }
+    uint64_t wait_ns() const override { return 2'000'000; }
   };
   const Runs cost;
   VirtualClock clock;
@@ -124,7 +126,7 @@ TEST(ModelledAgents, ACostIsToldWhetherItsThreadHasWaited) {
   ModelledAgent agent(idle, cost, clock, &thread);
   PoolTable pools;
   Waiter waiter;
-  clock.at(1'000'000);
+  clock.at(2'000'000);
   EXPECT_TRUE(clock.wait(waiter));
   Dispatcher dispatcher(pools, clock, waiter, options());
   dispatcher.add_agent(agent);
@@ -137,7 +139,7 @@ TEST(ModelledAgents, ACostIsToldWhetherItsThreadHasWaited) {
   }
   while (dispatcher.turn() || dispatcher.wait()) {
   }
-  EXPECT_EQ(log.lines, (Lines{"a@1000000-1000060", "b@1000060-1000090"}));
+  EXPECT_EQ(log.lines, (Lines{"a@2000000-2000060", "b@2000060-2000090"}));
 }
 
 // Two layers on a modelled machine. Disk: a read takes 100. CPU: compute of a layer takes 60.

@@ -80,24 +80,56 @@ TEST(Judge, TellsTheFiguresThereAre) {
   EXPECT_EQ(judge(wrong, kRuns).error().line(), "reading: run one has no figure 'steps'; there are step_ms");
 }
 
-TEST(Report, CountsWhatIsJudgedAlone) {
+TEST(Judge, GoesByAnOrderAlone) {
+  Row order = row(RowKind::order, 0, 0);
+  order.paper.reset();
+  order.least = 107;
+  EXPECT_TRUE(judge(order, kRuns)->passes);
+  order.least = 109;
+  EXPECT_FALSE(judge(order, kRuns)->passes);
+}
+
+Reproduced reproduced(const std::vector<Row>& rows) {
   Reproduced of;
   of.reproduction.paper = "A paper";
-  of.reproduction.rows = {row(RowKind::prediction, 100, 10), row(RowKind::prediction, 100, 5),
-                          row(RowKind::none, 100, 0)};
-  of.reproduction.rows[2].why = "nobody knows";
-  for (const Row& each : of.reproduction.rows) of.outcomes.push_back(*judge(each, kRuns));
-  const nlohmann::json report = reproduced_json({of}, 7);
-  EXPECT_EQ(report["judged"], 2);
-  EXPECT_EQ(report["passed"], 1);
+  of.reproduction.rows = rows;
+  for (const Row& each : rows) of.outcomes.push_back(*judge(each, kRuns));
+  return of;
+}
+
+TEST(Report, CountsPredictionsApart) {
+  std::vector<Row> rows = {row(RowKind::prediction, 100, 10), row(RowKind::prediction, 100, 5),
+                           row(RowKind::prediction, 108, 1),  row(RowKind::none, 100, 0),
+                           row(RowKind::identity, 108, 1),    row(RowKind::fitted, 200, 1),
+                           row(RowKind::order, 0, 0)};
+  rows[3].why = "no rate is given";
+  rows[6].paper.reset();
+  rows[6].least = 100;
+  const nlohmann::json report = reproduced_json({reproduced(rows)}, 7);
+  EXPECT_EQ(report["counts"], nlohmann::json({{"predictions", {{"rows", 3}, {"passed", 2}}},
+                                              {"orders", {{"rows", 1}, {"passed", 1}}},
+                                              {"fits", {{"rows", 1}, {"passed", 0}}},
+                                              {"identities", {{"rows", 1}, {"passed", 1}}},
+                                              {"not_reproducible", {{"rows", 1}}}}));
+  EXPECT_EQ(report["judged"], 6);
+  EXPECT_EQ(report["passed"], 4);
   EXPECT_EQ(report["seed"], 7);
-  EXPECT_EQ(report["papers"][0]["rows"][2]["passes"], nullptr);
+  EXPECT_EQ(report["papers"][0]["rows"][3]["passes"], nullptr);
   const std::string text = reproduced_markdown(report);
   EXPECT_THAT(text, HasSubstr("## A paper"));
   EXPECT_THAT(text, HasSubstr("| reading | table 1 | 100 ms | 108 ms | +8.0 % | P | ±10 % | passes |  |"));
   EXPECT_THAT(text, HasSubstr("**misses**"));
-  EXPECT_THAT(text, HasSubstr("not judged | nobody knows |"));
-  EXPECT_THAT(text, HasSubstr("1 of 2 rows that are judged pass"));
+  EXPECT_THAT(text, HasSubstr("| O | ≥ 100 | passes |"));
+  EXPECT_THAT(text, HasSubstr("not judged | no rate is given |"));
+  EXPECT_THAT(text, testing::EndsWith(
+                        "\n3 predictions, 2 pass.\n\n- O, orders, 1 row, 1 pass\n- F, fits, 1 row, 0 pass\n"
+                        "- I, identities, 1 row, 1 pass\n- N, not reproducible, 1 row, not judged\n\n"
+                        "Seed 7.\n"));
+}
+
+TEST(Report, IsTheSameForTheSameOutcomes) {
+  const std::vector<Row> rows = {row(RowKind::prediction, 100, 10), row(RowKind::identity, 108, 1)};
+  EXPECT_EQ(reproduced_json({reproduced(rows)}, 1).dump(), reproduced_json({reproduced(rows)}, 1).dump());
 }
 
 }  // namespace

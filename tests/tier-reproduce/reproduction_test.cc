@@ -77,11 +77,16 @@ TEST_F(ReproductionFile, SaysWhereItIsWrong) {
     const char* changed;
     const char* says;
   } cases[] = {
-      {"kind = \"P\"", "kind = \"Q\"", "r.toml:12: kind must be one of I, P, F, N"},
+      {"kind = \"P\"", "kind = \"Q\"", "r.toml:12: kind must be one of I, P, O, F, N"},
       {"tolerance = 10", "tolerance = \"10\"", "r.toml:13: tolerance must be a number"},
-      {"tolerance = 10\n", "", "either a tolerance of the paper's figure, or least and most"},
-      {"tolerance = 10", "tolerance = 10\nleast = 3", "either a tolerance of the paper's figure, or least"},
-      {"paper = 105\n", "", "paper is missing, of which it has a tolerance"},
+      {"tolerance = 10\n", "",
+       "kind P is judged either by the paper's figure (paper) and a tolerance of it, or"},
+      {"tolerance = 10", "tolerance = 10\nleast = 3", "kind P is judged either by the paper's figure"},
+      {"tolerance = 10", "least = 3\nmost = 4", "kind P is judged either by the paper's figure"},
+      {"paper = 105\n", "", "kind P is judged either by the paper's figure"},
+      {"tolerance = 10", "tolerance = 10\npossible = [3, 1]", "r.toml:14: possible must be two numbers"},
+      {"tolerance = 10", "tolerance = 10\npossible = [3]", "possible must be two numbers"},
+      {"why = \"nobody walks\"", "why = \"nobody walks\"\nleast = 3", "kind N is not judged"},
       {"run = \"one\"", "run = \"two\"", "there is no [runs.two]"},
       {"figure = \"step_ms\"\n", "", "figure is missing"},
       {"why = \"nobody walks\"\n", "", "why is missing"},
@@ -101,6 +106,74 @@ TEST_F(ReproductionFile, SaysWhereItIsWrong) {
     EXPECT_THAT(reproduction.error().line(), HasSubstr(wrong.says));
   }
   EXPECT_THAT(read_reproduction("atlantis").error().line(), HasSubstr("endor"));
+}
+
+// One table of a row, behind its run.
+std::string row(const std::string& keys) {
+  std::string text = kSound;
+  text.erase(text.find("[[rows]]"));
+  return text + "[[rows]]\nwhat = \"reading\"\nsource = \"table 1\"\nrun = \"one\"\n" + keys;
+}
+
+TEST_F(ReproductionFile, HasAllKinds) {
+  const struct {
+    const char* keys;
+    RowKind kind;
+  } cases[] = {
+      {"kind = \"I\"\nfigure = \"step_ms\"\npaper = 3\ntolerance = 1\n", RowKind::identity},
+      {"kind = \"P\"\nfigure = \"step_ms\"\npaper = 3\ntolerance = 1\n", RowKind::prediction},
+      {"kind = \"P\"\nfigure = \"step_ms\"\nleast = 4.79\nmost = 7.75\n", RowKind::prediction},
+      {"kind = \"O\"\nfigure = \"step_ms\"\nleast = 3\n", RowKind::order},
+      {"kind = \"F\"\nfigure = \"step_ms\"\npaper = 3\ntolerance = 1\n", RowKind::fitted},
+      {"kind = \"N\"\nfigure = \"step_ms\"\nwhy = \"no rate is given\"\n", RowKind::none},
+  };
+  for (const auto& each : cases) {
+    const auto reproduction = read(row(each.keys));
+    ASSERT_TRUE(reproduction.ok()) << reproduction.error().line();
+    EXPECT_EQ(reproduction->rows.front().kind, each.kind);
+    EXPECT_EQ(each.keys[8], letter(each.kind));
+  }
+}
+
+TEST_F(ReproductionFile, RefusesARowThatCannotMiss) {
+  const char* void_rows[] = {
+      "kind = \"O\"\nfigure = \"step_ms\"\nleast = 0\n",
+      "kind = \"O\"\nfigure = \"gpu_percent\"\nmost = 100\n",
+      "kind = \"O\"\nfigure = \"gpu_percent\"\ntimes = 0.5\nmost = 50\n",
+      "kind = \"P\"\nfigure = \"gpu_percent\"\npaper = 50\ntolerance = 100\n",
+      "kind = \"P\"\nfigure = \"gpu_percent\"\nleast = 0\nmost = 100\n",
+      // A longer window holds all that a shorter one does.
+      "kind = \"O\"\nfigure = \"flash>dram_gb\"\nover = \"one\"\nmost = 1\npossible = [0, 1]\n",
+      "kind = \"P\"\nfigure = \"dram_k\"\nleast = 0.5\nmost = 4\npossible = [1, 4]\n",
+  };
+  for (const char* keys : void_rows) {
+    const auto reproduction = read(row(keys));
+    ASSERT_FALSE(reproduction.ok()) << keys;
+    EXPECT_THAT(reproduction.error().line(),
+                AllOf(HasSubstr("r.toml:7: the row cannot miss"), HasSubstr(" to ")))
+        << keys;
+  }
+  const char* sound_rows[] = {
+      "kind = \"O\"\nfigure = \"step_ms\"\nmost = 100\n",
+      "kind = \"O\"\nfigure = \"gpu_percent\"\nleast = 80\n",
+      "kind = \"O\"\nfigure = \"gpu_percent\"\nover = \"one\"\nmost = 100\n",
+      "kind = \"O\"\nfigure = \"flash>dram_gb\"\nover = \"one\"\nmost = 0.9\npossible = [0, 1]\n",
+  };
+  for (const char* keys : sound_rows) {
+    const auto reproduction = read(row(keys));
+    EXPECT_TRUE(reproduction.ok()) << reproduction.error().line();
+  }
+}
+
+TEST_F(ReproductionFile, RefusesOneFigureAsTwoPredictions) {
+  std::string text = kSound;
+  const std::string first =
+      text.substr(text.find("[[rows]]"), text.rfind("[[rows]]") - text.find("[[rows]]"));
+  EXPECT_THAT(read(text + first).error().line(),
+              HasSubstr("'reading' is predicted by the same figure of the same run"));
+  std::string other = first;
+  other.replace(other.find("kind = \"P\""), 10, "kind = \"I\"");
+  EXPECT_TRUE(read(text + other).ok()) << "an identity may repeat it";
 }
 
 }  // namespace

@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <chrono>
+#include <ctime>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -22,20 +25,20 @@ namespace {
 
 constexpr const char* kAbout =
     "Holds published figures against what comes out here. Each row names a run: a configuration, the shape "
-    "of "
-    "a model, the\n"
+    "of a model, the\n"
     "description of the paper's machine, and a profile by which it is drawn what is active. The run is "
-    "played "
-    "in virtual\n"
+    "played in virtual\n"
     "time by the kernel and the plugins that run real models; no weights and no such machine are needed.\n"
     "\n"
     "  tier-reproduce\n"
     "  tier-reproduce endor --json endor.json --plot endor.svg\n"
+    "  tier-reproduce hermes --row batch\n"
     "\n"
-    "A row's kind says what its passing proves: I, nothing, since what is given contains the answer; P, that "
-    "the model is\n"
-    "right; F, little, since a constant was fitted. N rows are not judged. The same seed gives the same "
-    "bytes.\n"
+    "A row's kind says what its passing proves: P, that the model is right; O, that an order is; F, little, "
+    "since a\n"
+    "constant was fitted; I, nothing but that bytes are counted right, since what is given contains the "
+    "answer. N rows are\n"
+    "not judged. The summary counts predictions apart. The same seed gives the same bytes.\n"
     "\n"
     "Exit status: 0; 1 if a row misses, or an output failed; 2 if something given cannot be used, with one "
     "line on standard\n"
@@ -45,9 +48,18 @@ struct Options {
   std::vector<std::string> papers;
   std::string json;
   std::string plot;
+  std::string row;
   uint64_t seed = 1;
   bool quiet = false;
 };
+
+// Drops the rows that have not `text` in their `what`, and the runs that no other row names.
+void keep_rows(const std::string& text, Reproduction& reproduction) {
+  std::erase_if(reproduction.rows, [&](const Row& row) { return row.what.find(text) == std::string::npos; });
+  std::erase_if(reproduction.runs, [&](const DescribedRun& run) {
+    return std::ranges::none_of(reproduction.rows, [&](const Row& row) { return row.names(run.name); });
+  });
+}
 
 Result<Reproduced> reproduce(Reproduction reproduction, uint64_t seed, Progress& progress) {
   std::map<std::string, Figures> runs;
@@ -71,12 +83,24 @@ Result<bool> reproduce_all(const Options& options) {
     TIERD_ASSIGN(plot, PlotFile::open(options.plot));
   }
   std::vector<Reproduction> papers;
-  uint64_t runs = 0;
+  uint64_t runs = 0, rows = 0;
   for (const std::string& name : options.papers.empty() ? known_reproductions() : options.papers) {
     TIERD_ASSIGN(papers.emplace_back(), read_reproduction(name));
+    if (!options.row.empty()) keep_rows(options.row, papers.back());
+    if (papers.back().rows.empty()) {
+      papers.pop_back();
+      continue;
+    }
+    rows += papers.back().rows.size();
     runs += papers.back().runs.size();
   }
+  if (rows == 0) {
+    return Error{
+        Code::not_found, "--row",
+        fmt::format("no row has '{}' in its first column; a run without --row prints all rows", options.row)};
+  }
   Progress progress("playing", runs, options.quiet, "runs");
+  const auto begin = std::chrono::steady_clock::now();
   std::vector<Reproduced> reproduced;
   for (Reproduction& paper : papers) {
     TIERD_ASSIGN(reproduced.emplace_back(), reproduce(std::move(paper), options.seed, progress));
@@ -86,6 +110,11 @@ Result<bool> reproduce_all(const Options& options) {
   if (plot) TIERD_TRY(plot->write(picture_script(report, plot->kind())));
   if (!options.json.empty()) TIERD_TRY(write_text_file(options.json, report.dump(2) + "\n"));
   TIERD_TRY(write_output(reproduced_markdown(report)));
+  if (!options.quiet) {
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    say(fmt::format("tier-reproduce: {} run{} in {:.1f} s, {:.1f} s of a processor", runs,
+                    runs == 1 ? "" : "s", took.count(), static_cast<double>(std::clock()) / CLOCKS_PER_SEC));
+  }
   return report["passed"] == report["judged"];
 }
 
@@ -99,8 +128,10 @@ int run(int argc, char** argv) {
   line.option("--json", options.json, "write what came out, for machines, to this file").named("FILE");
   line.option("--plot", options.plot, "draw it: FILE.svg, .png or .pdf with gnuplot, or its script, .gp")
       .named("FILE");
+  line.option("--row", options.row, "only rows whose first column has this text, and their runs")
+      .named("TEXT");
   line.option("-s,--seed", options.seed, "of what is drawn").named("N").shows_default();
-  line.flag("-q,--quiet", options.quiet, "no progress");
+  line.flag("-q,--quiet", options.quiet, "no progress, and no line about the time it took");
   if (const auto status = line.parse(argc, argv)) return *status;
   const Result<bool> passes = reproduce_all(options);
   if (passes.ok()) return *passes ? 0 : 1;

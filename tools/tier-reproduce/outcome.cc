@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <array>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -10,8 +11,6 @@ namespace tierd {
 namespace {
 
 using nlohmann::json;
-
-constexpr std::string_view kLetters = "IPFN";
 
 Result<double> figure_of(const Row& row, const std::string& run, const std::map<std::string, Figures>& runs) {
   const Figures& figures = runs.at(run);
@@ -67,6 +66,50 @@ std::string table(const json& paper) {
   return text + "\n";
 }
 
+struct Count {
+  uint64_t rows = 0;
+  uint64_t passed = 0;
+};
+
+// The name of a kind's counts in the report, [RowKind].
+constexpr std::array<const char*, kRowKinds> kCountNames = {"identities", "predictions", "orders", "fits",
+                                                            "not_reproducible"};
+
+// The rows of each kind, and of all that are judged.
+void add_counts(const std::array<Count, kRowKinds>& counts, json& report) {
+  Count judged;
+  for (size_t kind = 0; kind < kRowKinds; ++kind) {
+    json& count = report["counts"][kCountNames[kind]];
+    count["rows"] = counts[kind].rows;
+    if (static_cast<RowKind>(kind) == RowKind::none) continue;
+    count["passed"] = counts[kind].passed;
+    judged.rows += counts[kind].rows;
+    judged.passed += counts[kind].passed;
+  }
+  report["judged"] = judged.rows;
+  report["passed"] = judged.passed;
+}
+
+// Predictions come first and alone: no other kind is evidence.
+std::string summary(const json& report) {
+  const auto count = [&](const char* kind, const char* of) {
+    return report["counts"][kind][of].get<uint64_t>();
+  };
+  const auto line = [&](const char* name, const char* kind) {
+    const uint64_t rows = count(kind, "rows");
+    return fmt::format("- {}, {} {}, ", name, rows, rows == 1 ? "row" : "rows");
+  };
+  const auto judged = [&](const char* name, const char* kind) {
+    return line(name, kind) + fmt::format("{} pass\n", count(kind, "passed"));
+  };
+  const uint64_t predictions = count("predictions", "rows");
+  return fmt::format("{} prediction{}, {} pass.\n\n", predictions, predictions == 1 ? "" : "s",
+                     count("predictions", "passed")) +
+         judged("O, orders", "orders") + judged("F, fits", "fits") + judged("I, identities", "identities") +
+         line("N, not reproducible", "not_reproducible") +
+         fmt::format("not judged\n\nSeed {}.\n", report["seed"].get<uint64_t>());
+}
+
 }  // namespace
 
 Result<Outcome> judge(const Row& row, const std::map<std::string, Figures>& runs) {
@@ -96,22 +139,23 @@ Result<Outcome> judge(const Row& row, const std::map<std::string, Figures>& runs
 
 json reproduced_json(const std::vector<Reproduced>& papers, uint64_t seed) {
   json report = {{"clock", "model"}, {"seed", seed}, {"papers", json::array()}};
-  uint64_t judged = 0, passed = 0;
+  std::array<Count, kRowKinds> counts = {};
   for (const Reproduced& of : papers) {
     json rows = json::array();
     for (size_t i = 0; i < of.outcomes.size(); ++i) {
       const Row& row = of.reproduction.rows[i];
       const Outcome& outcome = of.outcomes[i];
-      const bool counts = row.kind != RowKind::none;
-      judged += counts ? 1 : 0;
-      passed += counts && outcome.passes ? 1 : 0;
+      const bool judged = row.kind != RowKind::none;
+      Count& count = counts[static_cast<size_t>(row.kind)];
+      ++count.rows;
+      count.passed += judged && outcome.passes ? 1 : 0;
       rows.push_back({{"what", row.what},
                       {"source", row.source},
                       {"unit", row.unit},
                       {"paper", known(row.paper)},
                       {"ours", known(outcome.ours)},
                       {"error_percent", known(outcome.error)},
-                      {"kind", std::string(1, kLetters[static_cast<size_t>(row.kind)])},
+                      {"kind", std::string(1, letter(row.kind))},
                       {"tolerance_percent", row.tolerance},
                       {"least", known(row.least)},
                       {"most", known(row.most)},
@@ -119,27 +163,25 @@ json reproduced_json(const std::vector<Reproduced>& papers, uint64_t seed) {
                       {"figure", row.figure},
                       {"over", row.over},
                       {"against", row.against},
-                      {"passes", counts ? json(outcome.passes) : json()},
+                      {"passes", judged ? json(outcome.passes) : json()},
                       {"why", row.why}});
     }
     report["papers"].push_back(
         {{"paper", of.reproduction.paper}, {"rows", std::move(rows)}, {"runs", of.runs}});
   }
-  report["judged"] = judged;
-  report["passed"] = passed;
+  add_counts(counts, report);
   return report;
 }
 
 std::string reproduced_markdown(const json& report) {
   std::string text = "# The papers' figures, by kernel and plugins in virtual time\n\n";
   text +=
-      "Kind: I, what is given contains the answer; P, a prediction, to which nothing was fitted; F, "
-      "constants "
-      "were fitted; N, it cannot be reproduced. Only P is evidence.\n\n";
+      "Kind: P, a prediction, to which nothing was fitted; O, an order or a bound that the paper states "
+      "without a figure; "
+      "F, constants were fitted; I, what is given contains the answer; N, it cannot be reproduced. Only P is "
+      "evidence.\n\n";
   for (const json& paper : report["papers"]) text += table(paper);
-  return text + fmt::format("{} of {} rows that are judged pass. Seed {}.\n",
-                            report["passed"].get<uint64_t>(), report["judged"].get<uint64_t>(),
-                            report["seed"].get<uint64_t>());
+  return text + summary(report);
 }
 
 }  // namespace tierd

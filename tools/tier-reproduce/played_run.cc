@@ -15,6 +15,7 @@
 #include "core/model/shape_file.h"
 #include "core/run/runtime.h"
 #include "tools/tier-reproduce/drawn_partition.h"
+#include "tools/tier-reproduce/network_time.h"
 
 namespace tierd {
 namespace {
@@ -145,11 +146,10 @@ void add_stored(const Runtime& runtime, Figures& figures) {
   const auto all = static_cast<double>(manifest.tensor_bytes);
   double networks = 0;
   for (const StoredSite* site : manifest.stored()) {
-    const bool network = site->group == OpGroup::up || site->group == OpGroup::down ||
-                         site->group == OpGroup::ffn || site->group == OpGroup::experts;
-    networks += network ? static_cast<double>(site->tensor_bytes()) : 0;
+    networks += is_network(site->group) ? static_cast<double>(site->tensor_bytes()) : 0;
   }
   figures["store_gb"] = all * kGb;
+  figures["network_gb"] = networks * kGb;
   figures["network_percent"] = 100 * networks / all;
   const std::vector<Edition>& editions = runtime.plan().model.sites.editions;
   for (MemoryId memory = 1; memory <= runtime.residencies().size(); ++memory) {
@@ -159,7 +159,9 @@ void add_stored(const Runtime& runtime, Figures& figures) {
       for (uint32_t i = 0; i < editions[e].n; ++i)
         bytes += residency.valid(e, i) ? static_cast<double>(editions[e].bytes[i]) : 0;
     }
-    figures[runtime.plan().tiers.tier_of(memory).config.name + "_percent"] += 100 * bytes / all;
+    const std::string& tier = runtime.plan().tiers.tier_of(memory).config.name;
+    figures[tier + "_gb"] += bytes * kGb;
+    figures[tier + "_percent"] += 100 * bytes / all;
   }
 }
 
@@ -180,12 +182,13 @@ void add_counted(const Counts& before, const Counts& after, double steps, Figure
 }
 
 // With its weights where they are when the first token comes.
-Result<std::unique_ptr<Runtime>> runtime_of(const DescribedRun& run) {
+Result<std::unique_ptr<Runtime>> runtime_of(const DescribedRun& run, KernelObserver& observer) {
   TIERD_ASSIGN(const Config config, config_of(run));
   RuntimeOptions options;
   options.quiet = true;
   options.force = true;  // what is played takes no memory
   options.logit_rows = run.sequences;
+  options.observer = &observer;
   TIERD_ASSIGN(RunPlan plan, plan_run(config, options));
   const PassingFile partition;
   if (run.partition != 0) {
@@ -200,7 +203,8 @@ Result<std::unique_ptr<Runtime>> runtime_of(const DescribedRun& run) {
 }
 
 Result<Figures> figures_of(const DescribedRun& run) {
-  TIERD_ASSIGN(const std::unique_ptr<Runtime> runtime, runtime_of(run));
+  NetworkTime network;
+  TIERD_ASSIGN(const std::unique_ptr<Runtime> runtime, runtime_of(run, network));
   Engine& engine = runtime->engine();
   Figures figures;
   Steps steps(*runtime, run.sequences);
@@ -209,6 +213,7 @@ Result<Figures> figures_of(const DescribedRun& run) {
   TIERD_TRY(steps.decode(run.warming));
   figures["prompt_ms"] = static_cast<double>(engine.prefill_times().wall_ns) * kMs;
   engine.reset_times();
+  network.begin(runtime->plan().model);
   const Counts before = counts_of(*runtime);
   TIERD_TRY(steps.decode(run.tokens));
   const StepTimes times = engine.decode_times();
@@ -221,6 +226,7 @@ Result<Figures> figures_of(const DescribedRun& run) {
     figures["text_tokens_per_second"] = 1e3 * run.sequences * run.text / (figures["prompt_ms"] + text_ms);
   }
   figures["compute_ms"] = static_cast<double>(times.compute_ns) * kMs / counted;
+  figures["network_ms"] = static_cast<double>(network.ns()) * kMs / counted;
   add_counted(before, counts_of(*runtime), counted, figures);
   add_stored(*runtime, figures);
   for (const TierLink& link : runtime->links()) {

@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "core/model/named_toml.h"
@@ -14,7 +17,7 @@
 namespace tierd {
 namespace {
 
-constexpr std::array<std::string_view, 4> kKindLetters = {"I", "P", "F", "N"};
+constexpr std::array<std::string_view, kRowKinds> kKindLetters = {"I", "P", "O", "F", "N"};
 constexpr int64_t kMostTokens = 1 << 20;
 
 std::filesystem::path folder() {
@@ -45,6 +48,19 @@ class Fields {
     std::optional<double> read = field;
     number(key, read);
     field = read.value_or(field);
+  }
+  void range(std::string_view key, std::optional<std::pair<double, double>>& field) {
+    const toml::node* const node = find(key, false);
+    if (node == nullptr) return;
+    const toml::array* const array = node->as_array();
+    std::optional<double> least, most;
+    if (array != nullptr && array->size() == 2) {
+      least = array->get(0)->value<double>();
+      most = array->get(1)->value<double>();
+    }
+    if (!least || !most || !(*least < *most))
+      return fail(node, fmt::format("{} must be two numbers, the lower one first", key));
+    field = {*least, *most};
   }
   void count(std::string_view key, uint32_t& field, int64_t least) {
     const toml::node* const node = find(key, false);
@@ -130,6 +146,54 @@ Result<DescribedRun> read_run(const std::string& name, const toml::table& table,
   return run;
 }
 
+bool same_figure(const Row& a, const Row& b) {
+  return std::tie(a.runs, a.figure, a.over, a.against) == std::tie(b.runs, b.figure, b.over, b.against);
+}
+
+// The values that a row can take whatever the kernel does. No figure is negative.
+std::pair<double, double> possible_of(const Row& row) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (row.possible) return *row.possible;
+  const bool share = row.over.empty() && row.figure.ends_with("_percent");
+  return {0, share ? 100 * row.times : kInfinity};
+}
+
+// The values of ours with which a judged row passes.
+std::pair<double, double> accepted_of(const Row& row) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (!row.paper) return {row.least.value_or(-kInfinity), row.most.value_or(kInfinity)};
+  const double half = std::abs(*row.paper) * row.tolerance / 100;
+  return {*row.paper - half, *row.paper + half};
+}
+
+// The error of how a row is judged; empty where there is none.
+std::string judging_error(const Row& row) {
+  const bool bounded = row.least || row.most;
+  if (row.kind == RowKind::none) {
+    return bounded || row.tolerance != 0 ? "kind N is not judged: it has neither tolerance nor least and most"
+                                         : "";
+  }
+  if (row.kind == RowKind::order) {
+    if (!bounded || row.paper || row.tolerance != 0)
+      return "kind O is judged by least or most alone, without paper and tolerance";
+  } else if (bounded ? row.paper || row.tolerance != 0 || !row.least || !row.most
+                     : !row.paper || !(row.tolerance > 0)) {
+    return fmt::format(
+        "kind {} is judged either by the paper's figure (paper) and a tolerance of it, or by the paper's "
+        "range (least "
+        "and most); one bound alone is an order, kind O",
+        letter(row.kind));
+  }
+  const auto [possible_least, possible_most] = possible_of(row);
+  const auto [least, most] = accepted_of(row);
+  if (least > possible_least || most < possible_most) return "";
+  return fmt::format(
+      "the row cannot miss: all values that it can take, {} to {}, pass; give a figure or a bound of the "
+      "paper that it can "
+      "miss, or make it kind N",
+      possible_least, possible_most);
+}
+
 Result<Row> read_row(const toml::table& table, const Reproduction& of, const std::string& file) {
   Row row;
   Fields fields(table, file);
@@ -139,11 +203,12 @@ Result<Row> read_row(const toml::table& table, const Reproduction& of, const std
   fields.number("paper", row.paper);
   fields.number("least", row.least);
   fields.number("most", row.most);
+  fields.range("possible", row.possible);
   fields.kind(row.kind);
   fields.number("tolerance", row.tolerance);
   const bool runs = row.kind != RowKind::none;
   fields.names("run", row.runs, runs);
-  fields.text("figure", row.figure, runs);
+  fields.text("figure", row.figure, runs || !row.runs.empty());
   fields.names("over", row.over, false);
   fields.names("against", row.against, false);
   fields.number("times", row.times);
@@ -158,15 +223,28 @@ Result<Row> read_row(const toml::table& table, const Reproduction& of, const std
     fields.fail(nullptr, fmt::format("over names {} runs, and run {}", row.over.size(), row.runs.size()));
   if (!row.against.empty() && (row.against.size() != 2 || row.over.empty()))
     fields.fail(nullptr, "against names two runs, by whose quotient that of run and over is divided");
-  const bool within = row.least || row.most;
-  if (runs && within == (row.tolerance > 0))
-    fields.fail(nullptr, "what ours may be: either a tolerance of the paper's figure, or least and most");
-  if (runs && !within && !row.paper) fields.fail(nullptr, "paper is missing, of which it has a tolerance");
+  if (const std::string error = judging_error(row); !error.empty()) fields.fail(nullptr, error);
+  for (const Row& other : of.rows) {
+    if (row.kind != RowKind::prediction || other.kind != row.kind || !same_figure(row, other)) continue;
+    fields.fail(nullptr,
+                fmt::format("'{}' is predicted by the same figure of the same run; one of the two can be "
+                            "kind P",
+                            other.what));
+  }
   TIERD_TRY(fields.end());
   return row;
 }
 
 }  // namespace
+
+bool Row::names(std::string_view run) const {
+  return std::ranges::any_of(std::array{&runs, &over, &against},
+                             [&](const auto* all) { return std::ranges::find(*all, run) != all->end(); });
+}
+
+char letter(RowKind kind) {
+  return kKindLetters[static_cast<size_t>(kind)].front();
+}
 
 std::vector<std::string> known_reproductions() {
   return toml_names(folder());

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/base/result.h"
@@ -30,10 +32,15 @@ struct DescribedRun {
 // What a row proves that agrees. Only a prediction says that kernel, plugins and description are right.
 enum class RowKind : uint8_t {
   identity,    // what is given contains the answer
-  prediction,  // nothing was fitted to it
-  fitted,      // constants were fitted, to this figure or elsewhere
+  prediction,  // a figure to which nothing was fitted, and which nothing was chosen by
+  order,       // a bound or an order that the paper states without a figure
+  fitted,      // constants were fitted, to this figure or to another one of the same run
   none,        // it cannot be reproduced, for the reason that the row has
 };
+constexpr size_t kRowKinds = 5;
+
+// The letter by which files and reports name a kind: I, P, O, F, N.
+char letter(RowKind kind);
 
 // One figure of a paper.
 struct Row {
@@ -41,8 +48,10 @@ struct Row {
   std::string source;  // section or table
   std::string unit;
   std::optional<double> paper;
-  std::optional<double> least,
-      most;  // of ours, where the paper says no number that one could be held against
+  // The paper's range or bound, where it states no figure.
+  std::optional<double> least, most;
+  // The values that the row can take whatever the kernel does; NULL: those of its figure.
+  std::optional<std::pair<double, double>> possible;
   RowKind kind = RowKind::none;
   double tolerance = 0;  // of the paper's, per cent
   // Whose figure is ours, or the mean of several; none for `none`.
@@ -52,6 +61,9 @@ struct Row {
   std::vector<std::string> against;  // two more, by whose quotient ours is divided; none: it is not
   double times = 1;                  // it is multiplied by this: units
   std::string why;                   // it cannot be reproduced, or misses
+
+  // Whether the row's figure comes from the run of this name.
+  bool names(std::string_view run) const;
 };
 
 struct Reproduction {
@@ -61,7 +73,8 @@ struct Reproduction {
 };
 
 // `name`: of a file in configs/reproduction, or a path that ends in .toml. Errors: not_found with the names
-// there are; invalid_argument naming file, line and key.
+// there are; invalid_argument naming file, line and key, also where a row's bounds admit every value that it
+// can take, and where two predictions are one figure of one run.
 Result<Reproduction> read_reproduction(const std::string& name);
 
 // The names that read_reproduction knows, sorted.

@@ -7,11 +7,6 @@
 #include "core/base/check.h"
 
 namespace tierd {
-namespace {
-
-constexpr uint64_t kWaited = 1'000'000;
-
-}  // namespace
 
 ModelledAgent::ModelledAgent(Agent& agent, const Cost& cost, VirtualClock& clock, VirtualThread* thread,
                              VirtualThread* disk)
@@ -60,8 +55,8 @@ void ModelledAgent::choose() {
         lane.waiting.take_next([this](const MessageId& id) { return open(id); });
     if (!next) continue;
     const uint64_t now = clock_.now_ns();
-    const uint64_t ns =
-        cost_.ns(next->message, next->payload, thread_ != nullptr && thread_->idle_ns(now) >= kWaited);
+    const bool after_wait = thread_ != nullptr && thread_->idle_ns(now) >= cost_.wait_ns();
+    const uint64_t ns = cost_.ns(next->message, next->payload, after_wait);
     VirtualThread* const serves = cost_.takes_turns_with_disk(next->message) ? disk_ : thread_;
     const uint64_t begins = serves != nullptr ? serves->begin(now, ns) : now;
     lane.running = {*next, begins, begins + ns};

@@ -23,9 +23,11 @@ namespace tierd {
 class Cost {
  public:
   virtual ~Cost() = default;
-  // How long the message keeps its lane busy; `after_wait`: its thread had nothing to do for a millisecond.
-  // Pure.
+  // How long the message keeps its lane busy; `after_wait`: its thread had nothing to do for wait_ns. Pure.
   virtual uint64_t ns(const Message& message, const Payload& payload, bool after_wait) const = 0;
+  // Returns how long a thread has nothing to do until its next message is one after a wait; the default: no
+  // message is. Pure.
+  virtual uint64_t wait_ns() const { return UINT64_MAX; }
   // Whether it takes turns with what the disk reads. Pure.
   virtual bool takes_turns_with_disk(const Message&) const { return false; }
 };
