@@ -156,7 +156,8 @@ Status compare(const Options& options) {
   TIERD_TRY(expect_room(*store, {subject.run.get()}));
   TIERD_TRY(store->load());
   const Published published = published_reference(config, plan, options.published);
-  TIERD_ASSIGN(const std::unique_ptr<Runtime> file, start_published(published, options, *subject.run, *store));
+  TIERD_ASSIGN(const std::unique_ptr<Runtime> file,
+               start_published(published, options, *subject.run, *store));
 
   Contest contest{.subject = {&subject.run->engine(), subject.step_tokens},
                   .store = {&store->engine(), kRowsAtOnce},
