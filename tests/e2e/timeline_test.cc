@@ -154,9 +154,26 @@ TEST_F(TimelineCli, TheReportHasALineOfIt) {
 
 // Over a GPU's link, which this machine stands for.
 TEST_F(TimelineCli, CopiesToAGpuAreInIt) {
-  const Ended run = run_tierd({"--config", config_file("endor"), "-m", kDemo, "-p", "First", "-n", "6", "-t",
-                               "1", "--fit", "--set", "tiers.gpu.backend=host", "--set",
-                               "tiers.gpu.capacity=40%", "--timeline", file(), "--json"});
+  const Ended run = run_tierd({"--config",
+                               config_file("endor"),
+                               "-m",
+                               kDemo,
+                               "--set",
+                               "model.compression=none",
+                               "-p",
+                               "First",
+                               "-n",
+                               "6",
+                               "-t",
+                               "1",
+                               "--fit",
+                               "--set",
+                               "tiers.gpu.backend=host",
+                               "--set",
+                               "tiers.gpu.capacity=40%",
+                               "--timeline",
+                               file(),
+                               "--json"});
   ASSERT_EQ(run.status, 0) << run.err;
   const json report = json::parse(run.out)["report"];
   const auto number = [&](const char* key) { return report["pipeline"][key].get<double>(); };

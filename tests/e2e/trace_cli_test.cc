@@ -75,6 +75,7 @@ TEST_F(TraceCli, JointRunsAreReplayed) {
                                "-t",       "1",
                                "--fit",    "-q",
                                "--set",    "tiers.gpu.backend=host",
+                               "--set",    "model.compression=none",  // it is not pruned
                                "--set",    "tiers.gpu.capacity=1 GiB",
                                "--trace",  trace});
   ASSERT_EQ(run.status, 0) << run.err;
