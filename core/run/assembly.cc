@@ -192,6 +192,7 @@ Status Assembly::make_strategies(const RuntimeOptions& asked) {
       parts.push_back(part);
   }
   TIERD_ASSIGN(slots, strategies->share(parts));
+  TIERD_TRY(strategies->fits(parts, parts));
   for (size_t tier = 0; tier < tiers.size(); ++tier) TIERD_TRY(reserve(tier));
   return {};
 }

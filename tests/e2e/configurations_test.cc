@@ -167,6 +167,30 @@ TEST_F(Configurations, AStoreOfAnotherKindIsRefusedByKey) {
   EXPECT_EQ(run_tierd({"-m", store, "-p", "To be", "-n", "2", "-q"}).status, 0);
 }
 
+// Neurons that are ranked need room beside what every step uses whole.
+TEST_F(Configurations, AMemoryWithoutRoomForNeuronsIsRefusedBeforeAnythingIsLoaded) {
+  std::vector<std::string> arguments = {"--config",
+                                        kConfigs + "/m2cache.toml",
+                                        "-m",
+                                        kDemo,
+                                        "-q",
+                                        "-p",
+                                        "To be",
+                                        "-n",
+                                        "2",
+                                        "--set",
+                                        "predictor.tensors=" + kTables,
+                                        "--set",
+                                        "tiers.gpu.capacity=4MB"};
+  for (const char* check : {"", "--check"}) {
+    if (*check != '\0') arguments.emplace_back(check);
+    const Ended run = run_tierd(arguments);
+    EXPECT_EQ(run.status, 2) << run.err;
+    EXPECT_THAT(run.err, HasSubstr("fit_memory: gpu lacks"));
+  }
+  EXPECT_EQ(cached(), std::vector<std::string>()) << "nothing was converted";
+}
+
 // What a configuration loses is measured as decoding has it, unless the rows of a batch do not depend on each
 // other.
 TEST_F(Configurations, AreAllJudged) {
