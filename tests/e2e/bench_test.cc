@@ -45,9 +45,9 @@ TEST_F(Bench, ASweepOfATextIsATableAndAScript) {
 }
 
 TEST_F(Bench, WarningsLeaveTheReportReadable) {
-  const Ended run = bench({"-p", "0", "-o", "json", "--set", "predictor.name=router"});
+  const Ended run = bench({"-p", "0", "-o", "json", "--set", "balancer.name=hot-cold"});
   ASSERT_EQ(run.status, 0) << run.err;
-  EXPECT_THAT(run.err, HasSubstr("there are no routers"));
+  EXPECT_THAT(run.err, HasSubstr("the last unit is the hot one"));
   EXPECT_TRUE(json::accept(run.out)) << run.out;
 }
 

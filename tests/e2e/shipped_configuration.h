@@ -45,9 +45,11 @@ inline Config configuration(const std::string& name, const std::string& model, b
     }
   }
   // Predictor router refuses a model that has none.
-  const auto source = open_source(model);
-  EXPECT_TRUE(source.ok()) << source.error().line();
-  if (config->predictor.name == "router" && !(*source)->config().is_mixture()) config->predictor = {"dense"};
+  if (config->predictor.name == "router") {
+    const auto source = open_source(model);
+    EXPECT_TRUE(source.ok()) << source.error().line();
+    if (!(*source)->config().is_mixture()) config->predictor = {"dense"};
+  }
   // No model here is pruned.
   config->compression = "none";
   config->codec.clear();
