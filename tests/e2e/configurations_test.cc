@@ -82,7 +82,7 @@ experts_per_token = 2
 expert_weights_sum_to_one = true)");
   }
 
-  // What is left to say after the remedies, or "" where the run ended well.
+  // Returns what the runs said, remedy after remedy, or "" where the last one ended well.
   static std::string outcome(const std::string& configuration, const std::string& model,
                              const std::vector<std::string>& more = {}) {
     std::vector<std::string> arguments = {"--config", configuration, "-m", model, "-p",
@@ -163,7 +163,7 @@ TEST_F(Configurations, AStoreOfAnotherKindIsRefusedByKey) {
       run_tierd({"-m", store, "-p", "To be", "-n", "2", "-q", "--set", "model.encoding=q8_0"});
   EXPECT_EQ(encoded.status, 2);
   EXPECT_THAT(encoded.err, HasSubstr("model.encoding: --set asks for \"q8_0\""));
-  // A key that nobody set asks for nothing.
+  // A key that neither a file nor --set has asks for nothing.
   EXPECT_EQ(run_tierd({"-m", store, "-p", "To be", "-n", "2", "-q"}).status, 0);
 }
 
@@ -191,8 +191,8 @@ TEST_F(Configurations, AMemoryWithoutRoomForNeuronsIsRefusedBeforeAnythingIsLoad
   EXPECT_EQ(cached(), std::vector<std::string>()) << "nothing was converted";
 }
 
-// What a configuration loses is measured as decoding has it, unless the rows of a batch do not depend on each
-// other.
+// The loss of a configuration is measured one token a step, as decoding has it, unless the rows of a batch do
+// not depend on each other.
 TEST_F(Configurations, AreAllJudged) {
   for (const std::string& configuration : configurations()) {
     std::vector<std::string> arguments = {"--config", configuration, "-m",     kDemo,  kHeldOut,

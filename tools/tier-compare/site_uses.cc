@@ -18,7 +18,7 @@ double share(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-// What measured passes found of one or more sites.
+// The counts of measured passes, of one or more sites.
 struct Recall {
   SiteUse use;
   uint64_t neurons = 0;  // times rows

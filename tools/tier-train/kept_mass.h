@@ -1,5 +1,5 @@
-// What a ranking keeps: how much of a network's result is left where only the neurons of the highest scores
-// are computed. Predictor `low-rank` drops neurons to fit a memory only by tables that say so.
+// The part of a network's result that is left where only the neurons of the highest scores are computed.
+// Predictor `low-rank` drops neurons to fit a memory only by tables that say so.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace tierd {
 
-// Of a safetensors file, for each site: SITE.kept [kKeptLevels].
+// The suffix of the tensor in a safetensors file, SITE.kept [kKeptLevels], one for each site.
 inline constexpr const char* kKept = ".kept";
 inline constexpr uint32_t kKeptLevels = 21;  // shares of the neurons, 0 to 1 in equal steps
 

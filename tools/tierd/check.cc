@@ -125,8 +125,8 @@ struct TokenTimes {
   }
 };
 
-// What is moved from one memory to another is read and written, unless a link does it. Bytes that are unknown
-// count as if nothing of them was in memory.
+// Bytes that are moved from one memory to another are read and written, unless a link does it. Bytes that are
+// unknown count as if nothing of them was in memory.
 TokenTimes times_of(const Runtime& runtime, const PlannedTraffic& traffic, const TokenBytes& bytes,
                     const MachineDescription& machine) {
   TokenTimes times;
