@@ -279,11 +279,20 @@ TEST_F(Configurations, MoveTheBytesThatWereForetold) {
       arguments.insert(arguments.end(), {"--set", "predictor.tensors=" + kTables});
     if (says("name = \"router\"")) arguments.insert(arguments.end(), {"--set", "predictor.name=dense"});
     if (says("compression = \"")) arguments.insert(arguments.end(), {"--set", "model.compression=none"});
-    const SettledBytes moved(arguments);  // the store is made
-    arguments.emplace_back("--check");
-    const Ended check = run_tierd(arguments);
-    ASSERT_EQ(check.status, 0) << configuration << check.err;
-    const json foretold = json::parse(check.out, nullptr, false);
+    const auto check = [&] {
+      std::vector<std::string> of_check = arguments;
+      of_check.emplace_back("--check");
+      const Ended run = run_tierd(of_check);
+      EXPECT_EQ(run.status, 0) << configuration << run.err;
+      return json::parse(run.out, nullptr, false);
+    };
+    // Where activations decide, nothing is known, also once the store is made.
+    if (check()["expected"].value("unknown", "") == "what a token needs depends on the text") {
+      ++unknown;
+      continue;
+    }
+    const SettledBytes moved(arguments);
+    const json foretold = check();
     const auto expect = [&](const json& bytes, double settled, const std::string& what) {
       ++(bytes.is_null() ? unknown : known);
       if (bytes.is_null()) return;
