@@ -85,7 +85,7 @@ Task<Status> Engine::walk(uint32_t rows, std::span<const uint32_t> wanted, bool 
       for (const RowInfo& row : pass.row_info) of_chosen.push_back(sequences[row.row]);
       pass.sequences = of_chosen;
     }
-    pass.bypass_caches = prefill;
+    pass.bypass_caches = prefill && rows > 1;
     if (plan().sites[site].given()) pass.given = &tokens;
     Status status = co_await parts_.scheduler->pass(site, pass);
     if (!status.ok()) {

@@ -72,8 +72,9 @@ class Engine {
 
   // One pass over the layers for rows.size() <= max_rows tokens. `wanted`: rows whose logits are asked for,
   // ascending, at most logit_rows of them; they come back as [wanted x vocab] and stay valid until the next
-  // step. `prefill`: nothing that streams by is admitted to a cache. After an error the KV positions of these
-  // rows are undefined.
+  // step. `prefill`: a prompt's rows; where there are several, nothing that streams by is admitted to a
+  // cache, and a single one goes as a decoded token does. After an error the KV positions of these rows are
+  // undefined.
   Result<std::span<const float>> step(std::span<const RowInfo> rows, std::span<const uint32_t> wanted,
                                       bool prefill);
 

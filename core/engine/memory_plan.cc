@@ -83,6 +83,7 @@ class TierPlanner {
  public:
   TierPlanner(const Manifest& manifest, const MemoryRequest& request, const TierRequest& tier)
       : manifest_(manifest), request_(request), model_(request.model), tier_(tier) {
+    if (request.measures_beside) model_.measure = false;
     plan_.memories = tier.memories;
     plan_.automatic = tier.capacity.kind == Capacity::Kind::automatic;
     for (const StoredSite* stored : manifest.stored()) {
@@ -174,10 +175,19 @@ class TierPlanner {
     plan_.blocks = static_cast<uint32_t>(staging / block);
     plan_.staging = uint64_t{plan_.block_bytes} * plan_.blocks * tier_.memories;
     plan_.arena = std::min(plan_.whole, rest - plan_.staging);
+    if (request_.measures_beside) measure_beside(rows);
     return plan_;
   }
 
  private:
+  void measure_beside(uint32_t rows) {
+    const uint64_t without = plan_.activations + plan_.given;
+    model_.measure = request_.model.measure;
+    plan_.activations = activations_of(rows, tier_.units.size());
+    plan_.given = activations_of(rows, tier_.giving_units);
+    plan_.capacity += plan_.activations + plan_.given - without;
+  }
+
   uint64_t activations_of(uint32_t rows, size_t units) const {
     if (units == 0) return 0;
     ModelOptions options = model_;
@@ -251,7 +261,7 @@ class TierPlanner {
 
   const Manifest& manifest_;
   const MemoryRequest& request_;
-  const ModelOptions& model_;
+  ModelOptions model_;
   const TierRequest& tier_;
   uint64_t largest_ = 0;  // what must be in staging at once: a neuron, or a run that is summed together
   Bounce bounce_;

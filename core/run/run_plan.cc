@@ -207,6 +207,7 @@ Result<RunPlan> plan_run(const Config& asked, const RuntimeOptions& options) {
   TIERD_ASSIGN(ChosenStrategies chosen, choose_strategies(config, of_model));
   TIERD_TRY(chosen.check_model(manifest.config));
   request.model.measure = config.measure_every != 0 || chosen.keep_heat();
+  request.measures_beside = options.measures_beside && !chosen.keep_heat();
   TIERD_ASSIGN(StrategyChoices fallbacks, choose_fallbacks(config));
   for (const Tier& tier : tiers.memories) {
     TIERD_ASSIGN(request.tiers.emplace_back(), request_of(tier));

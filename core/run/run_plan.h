@@ -36,6 +36,9 @@ struct RuntimeOptions {
   bool force = false;       // take capacities that are more than there is
   bool quiet = false;       // no progress
   uint32_t logit_rows = 1;  // rows of a batch that may ask for logits
+  // What measured steps take lies beside the budgets, so that as much is resident as in a run that measures
+  // none. What a strategy measures for itself stays within them.
+  bool measures_beside = false;
   // How the store's data file is opened; tests put a device that misbehaves in its place. Empty: as the agent
   // does.
   OpenDevice open_device = {};

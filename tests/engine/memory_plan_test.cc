@@ -443,5 +443,29 @@ TEST(MemoryPlan, ActivationsThatAreGivenTakeRoom) {
   EXPECT_LT(tight->model.max_rows, alone->model.max_rows);
 }
 
+// A run that is judged keeps as much resident as one that decodes.
+TEST(MemoryPlan, MeasuringBesideTheBudgetChangesNothingWithinIt) {
+  const Manifest manifest = store_of("tinyllama-1.1b", Encoding::q4_0, Layout::neuron);
+  for (const uint32_t giving : {0u, 1u}) {
+    MemoryRequest request = request_of(manifest, {Capacity::Kind::share, .5});
+    request.tiers.front().giving_units = giving;
+    request.model.units = 1 + giving;
+    const auto plain = plan_one(manifest, request);
+    request.model.measure = true;
+    const auto within = plan_one(manifest, request);
+    request.measures_beside = true;
+    const auto beside = plan_one(manifest, request);
+    ASSERT_TRUE(plain.ok() && within.ok() && beside.ok());
+    EXPECT_LT(within->arena, plain->arena);
+    EXPECT_EQ(beside->arena, plain->arena);
+    EXPECT_EQ(beside->staging, plain->staging);
+    EXPECT_EQ(beside->model.max_rows, plain->model.max_rows);
+    EXPECT_TRUE(beside->model.measure);
+    const uint64_t more = beside->activations + beside->given - plain->activations - plain->given;
+    EXPECT_GT(more, 0u);
+    EXPECT_EQ(beside->capacity, plain->capacity + more);
+  }
+}
+
 }  // namespace
 }  // namespace tierd

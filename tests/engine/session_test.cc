@@ -136,6 +136,29 @@ TEST_F(SessionTest, AnInterruptionLeavesTheSessionWhereItWas) {
   ASSERT_TRUE(runtime->engine().drain().ok());
 }
 
+// A strategy that follows residency must be judged on a text as it decodes: caches hear of a prompt's single
+// rows.
+TEST_F(SessionTest, APromptOfSingleRowsMovesWhatDecodingMoves) {
+  const auto rows_at_once = [](uint32_t rows) {
+    return [rows](Config& c) { c.tier("dram").capacity = "60%", c.cache.name = "lru", c.ubatch = rows; };
+  };
+  const auto moved = [](Runtime& runtime) {
+    const StepTimes &prompt = runtime.engine().prefill_times(), &decode = runtime.engine().decode_times();
+    return std::pair(prompt.resident_bytes + decode.resident_bytes,
+                     prompt.streamed_bytes + decode.streamed_bytes);
+  };
+  const auto decoded = start(rows_at_once(1)), scored = start(rows_at_once(1));
+  Session decode(decoded->engine(), 0), score(scored->engine(), 0);
+  for (const uint32_t token : kTokens) ASSERT_TRUE(decode.append({&token, 1}).ok());
+  ASSERT_TRUE(score.append_with_logits(kTokens, [](size_t, std::span<const float>) {}).ok());
+  EXPECT_EQ(moved(*scored), moved(*decoded));
+
+  const auto at_once = start(rows_at_once(512));
+  Session whole(at_once->engine(), 0);
+  ASSERT_TRUE(whole.append(kTokens).ok());
+  EXPECT_NE(moved(*at_once), moved(*decoded)) << "the budget leaves nothing to be cached";
+}
+
 TEST_F(SessionTest, TimesAreCounted) {
   const auto runtime = start();
   Session session(runtime->engine(), 0);

@@ -58,17 +58,18 @@ struct Options {
   bool json = false;
 };
 
-RuntimeOptions runtime_options(const Options& options, uint32_t step_tokens) {
+RuntimeOptions runtime_options(const Options& options, uint32_t step_tokens, bool measures_beside) {
   RuntimeOptions run;
+  run.measures_beside = measures_beside;
   run.fit = options.model.fit();
   run.quiet = options.model.quiet();
   run.logit_rows = step_tokens;
   return run;
 }
 
-Result<std::unique_ptr<Runtime>> make_run(const Config& config, const Options& options,
-                                          uint32_t step_tokens) {
-  const RuntimeOptions run = runtime_options(options, step_tokens);
+Result<std::unique_ptr<Runtime>> make_run(const Config& config, const Options& options, uint32_t step_tokens,
+                                          bool measures_beside = false) {
+  const RuntimeOptions run = runtime_options(options, step_tokens, measures_beside);
   TIERD_ASSIGN(RunPlan plan, prepare_run(config, run));
   return Runtime::create(std::move(plan), run);
 }
@@ -92,7 +93,8 @@ Status expect_room(const Runtime& run, std::initializer_list<const Runtime*> loa
   return expect_memory(bytes, "the run that is judged and its references");
 }
 
-// The run that is judged. A run of one token a step has the memory that tierd gives it.
+// The run that is judged. A run of one token a step has the memory that tierd gives it: what is measured in
+// it for the report alone lies beside.
 struct Subject {
   std::unique_ptr<Runtime> run;
   uint32_t step_tokens = 1;
@@ -102,14 +104,14 @@ Result<Subject> make_subject(Config config, const Options& options) {
   if (options.step_tokens.value_or(1) == 1) {
     if (!measures) config.measure_every = kMeasuredSteps;
     Subject subject;
-    TIERD_ASSIGN(subject.run, make_run(config, options, 1));
+    TIERD_ASSIGN(subject.run, make_run(config, options, 1, !measures));
     TIERD_ASSIGN(const bool apart, subject.run->rows_apart());
     if (!apart || options.step_tokens) return subject;
   }
   if (!measures) config.measure_every = 1;
   Subject subject;
   subject.step_tokens = options.step_tokens.value_or(kRowsAtOnce);
-  TIERD_ASSIGN(subject.run, make_run(config, options, subject.step_tokens));
+  TIERD_ASSIGN(subject.run, make_run(config, options, subject.step_tokens, !measures));
   return subject;
 }
 
