@@ -10,6 +10,7 @@
 #include <system_error>
 #include <vector>
 
+#include "core/store/compressed_plan.h"
 #include "core/store/encoding_choice.h"
 #include "core/store/source.h"
 
@@ -103,15 +104,8 @@ Status check_asked_store(const Config& config, const Store& store) {
     }
   }
   // How small neurons get is known once they are packed.
-  const bool compressed = std::ranges::any_of(
-      manifest.sites, [](const StoredSite& site) { return site.compression != Compression::none; });
-  if (config.compression == kNone || compressed || !store.made()) return {};
-  return Error{
-      Code::invalid_argument, "model.compression",
-      fmt::format("\"{}\" makes no matrix of {} smaller, so that nothing would be compressed: prune the "
-                  "model first (tier-convert {} OUT --prune magnitude --sparsity 0.5 --compression {}; "
-                  "then -m OUT), or --set model.compression=none",
-                  config.compression, config.model, config.model, config.compression)};
+  if (config.compression == kNone || compresses(manifest) || !store.made()) return {};
+  return compresses_nothing(config.compression, config.model);
 }
 
 }  // namespace tierd

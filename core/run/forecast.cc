@@ -79,6 +79,7 @@ Result<Forecast> forecast(Config config, const RuntimeOptions& options, const Fo
   played.shorten = options.shorten;
   played.shortest_context = options.shortest_context;
   played.fit = options.fit;
+  played.counted = options.counted;
   played.force = true;  // what is played takes no memory
   TIERD_ASSIGN(played.play_on, read_machine(config.machine));
   config.shuffle = "";

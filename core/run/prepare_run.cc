@@ -5,9 +5,21 @@
 
 #include "core/run/runtime.h"
 #include "core/store/cache_folder.h"
+#include "core/store/compressed_plan.h"
 #include "core/store/kept_stores.h"
 
 namespace tierd {
+
+Result<RunPlan> with_counted_store(RunPlan plan, const Config& config, RuntimeOptions& options) {
+  const Manifest& planned = plan.store.manifest();
+  if (planned.compression == Compression::none || plan.store.made() || !plan.source->has_weights())
+    return plan;
+  TIERD_ASSIGN(const WriteOptions write, store_options(config, options));
+  TIERD_ASSIGN(Manifest counted, compressed_plan(*plan.source, planned, options.quiet, write.codec.get()));
+  if (!compresses(counted)) return compresses_nothing(config.compression, config.model);
+  options.counted = std::make_shared<const Manifest>(std::move(counted));
+  return plan_run(config, options);
+}
 
 Result<RunPlan> with_store(RunPlan plan, const Config& config, const RuntimeOptions& options) {
   if (plan.store.made()) {

@@ -12,7 +12,12 @@ namespace tierd {
 // Errors besides: those of plan_run, Runtime::create and write_store.
 Result<RunPlan> with_store(RunPlan plan, const Config& config, const RuntimeOptions& options);
 
-// Both.
+// The same plan with the sizes that neurons will have in a store that compresses them and is not made: all of
+// the model is read, nothing is written. `options` know them from then on. Errors: those of plan_run and of
+// the codec; invalid_argument, where nothing would get smaller.
+Result<RunPlan> with_counted_store(RunPlan plan, const Config& config, RuntimeOptions& options);
+
+// A plan, and its store.
 Result<RunPlan> prepare_run(const Config& config, const RuntimeOptions& options);
 
 }  // namespace tierd

@@ -116,6 +116,7 @@ Result<WriteOptions> store_options(const Config& config, const RuntimeOptions& o
   write.bundling = *bundling_by_name(config.bundling);
   TIERD_TRY(
       choose_compression(config.compression, plugin_path(config), config.codec, "model.compression", write));
+  write.refuse_vain_compression = true;
   TIERD_ASSIGN(write.editions, parse_editions(config.editions, "model.editions"));
   write.encoding = encoding_by_name(config.encoding);
   write.head_encoding =
@@ -140,6 +141,8 @@ Result<RunPlan> plan_run(const Config& asked, const RuntimeOptions& options) {
                                         .layer_group = config.layer_group,
                                         .expert_order = write.experts == ExpertCut::channels},
                           write));
+  if (options.counted && !found.store.made())
+    found.store = Store::planned(found.store.directory(), *options.counted);
   TIERD_TRY(check_asked_store(config, found.store));
   TIERD_ASSIGN(std::shared_ptr<const NeuronCodec> codec, codec_of(found.store, config));
   const Manifest& manifest = found.store.manifest();

@@ -49,6 +49,9 @@ struct RuntimeOptions {
   PluginCalls* running_plugins = nullptr;
   // It hears of everything until the run is destroyed. A run that has one writes neither trace nor timeline.
   KernelObserver* observer = nullptr;
+  // Of a store that compresses and is not made: its plan with the sizes that were counted
+  // (with_counted_store).
+  std::shared_ptr<const Manifest> counted = {};
   // The run is played on this machine in virtual time, whatever `run.clock` says: nothing is read, computed
   // or recorded, and the store may be planned. Steps can be made where Runtime::plays says so.
   std::optional<MachineDescription> play_on = {};

@@ -137,6 +137,20 @@ Result<Manifest> compressed_plan(const TensorSource& source, Manifest dense, boo
   return plan;
 }
 
+bool compresses(const Manifest& plan) {
+  return std::ranges::any_of(plan.sites,
+                             [](const StoredSite& site) { return site.compression != Compression::none; });
+}
+
+Error compresses_nothing(std::string_view compression, const std::string& model) {
+  return Error{
+      Code::invalid_argument, "model.compression",
+      fmt::format("\"{}\" makes no matrix of {} smaller, so that nothing would be compressed: prune the "
+                  "model first (tier-convert {} OUT --prune magnitude --sparsity 0.5 --compression {}; "
+                  "then -m OUT), or --set model.compression=none",
+                  compression, model, model, compression)};
+}
+
 Result<Manifest> assumed_plan(const TensorSource& source, Manifest dense) {
   if (dense.compression == Compression::codec) {
     return Error{Code::unsupported, source.path(),

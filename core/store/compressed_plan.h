@@ -2,6 +2,9 @@
 // seen.
 #pragma once
 
+#include <string>
+#include <string_view>
+
 #include "core/base/result.h"
 #include "core/layout/neuron_codec.h"
 #include "core/model/tensor_source.h"
@@ -18,6 +21,12 @@ Result<Manifest> compressed_plan(const TensorSource& source, Manifest dense, boo
 // The same of a source without weights, by the zeros that it is taken to have: as bitmaps of which each has
 // as many. Error: unsupported, where a codec compresses, of which nobody knows what it would do.
 Result<Manifest> assumed_plan(const TensorSource& source, Manifest dense);
+
+// Whether any site of a plan whose neurons were measured is compressed.
+bool compresses(const Manifest& plan);
+
+// Says that a model gains nothing from a compression, and what to do instead.
+Error compresses_nothing(std::string_view compression, const std::string& model);
 
 // The plan that it was made from: all sites dense.
 Manifest dense_plan(Manifest plan);

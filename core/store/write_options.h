@@ -22,6 +22,7 @@ struct WriteOptions {
   // Sites that it makes smaller are compressed. It goes with layouts row and neuron, where nothing is in
   // pieces.
   Compression compression = Compression::none;
+  bool refuse_vain_compression = false;  // before anything is written, one that makes no site smaller
   std::shared_ptr<const NeuronCodec> codec = {};  // where that is the compression, and nowhere else
   // Instead of the source's own, of the layers' matrices and of embedding and head; which may lose something:
   // the manifest says how much.

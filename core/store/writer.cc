@@ -134,7 +134,8 @@ class StoreWriter {
         plan_text_(plan_text(plan_)),
         limits_(limits),
         codec_(options.codec.get()),
-        quiet_(options.quiet) {}
+        quiet_(options.quiet),
+        refuses_vain_compression_(options.refuse_vain_compression) {}
 
   Status run() {
     for (;;) {
@@ -207,6 +208,10 @@ class StoreWriter {
   Status write_content() {
     if (plan_.compression != Compression::none) {
       TIERD_ASSIGN(plan_, compressed_plan(source_, std::move(plan_), quiet_, codec_));
+      if (refuses_vain_compression_ && !compresses(plan_)) {
+        TIERD_TRY(drop_unfinished());
+        return compresses_nothing(plan_.compression_name(), source_.path());
+      }
     }
     TIERD_TRY(write_extents());
     return write_manifest();
@@ -357,6 +362,7 @@ class StoreWriter {
   WriterLimits limits_;
   const NeuronCodec* codec_;  // or NULL
   bool quiet_;
+  bool refuses_vain_compression_;
 
   OpenFile folder_;  // holds the lock
   OpenFile data_;

@@ -104,6 +104,37 @@ TEST_F(PruneCli, AGgufFileKeepsTokenizerAndEncoding) {
   }
 }
 
+// How small neurons get is counted by --check too, so that it plans the same before the store is made as
+// after.
+TEST_F(PruneCli, CheckCountsWhatTheStoreWillCompress) {
+  const std::string pruned = at("pruned.gguf");
+  const Ended made = convert({kLlama, pruned, "--prune", "magnitude", "--sparsity", "0.7", "-q"});
+  ASSERT_EQ(made.status, 0) << made.err;
+  const auto endor = [&](const std::string& model, const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"-m", model, "--config", config_file("endor"), "-q", "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_tierd(arguments);
+  };
+  const Ended before = endor(pruned, {"--check"});
+  ASSERT_EQ(before.status, 0) << before.err;
+  EXPECT_TRUE(cached().empty());
+  ASSERT_EQ(endor(pruned, {"-p", "word", "-n", "2"}).status, 0);
+  const Ended after = endor(pruned, {"--check"});
+  const auto json = [](const Ended& run) { return nlohmann::json::parse(run.out, nullptr, false); };
+  for (const char* const key : {"tensor_bytes", "links", "weights"})
+    EXPECT_EQ(json(before)[key], json(after)[key]) << key;
+  EXPECT_EQ(json(before)["expected"]["resident_bytes_per_token"],
+            json(after)["expected"]["resident_bytes_per_token"]);
+  // What nothing can be saved of is refused before anything is written.
+  const size_t stores = cached().size();
+  for (const auto& more : {std::vector<std::string>{"--check"}, std::vector<std::string>{"-p", "word"}}) {
+    const Ended refused = endor(kLlama, more);
+    EXPECT_EQ(refused.status, 2) << refused.err;
+    EXPECT_THAT(refused.err, HasSubstr("model.compression: \"bitmap\" makes no matrix"));
+  }
+  EXPECT_EQ(cached().size(), stores);
+}
+
 TEST_F(PruneCli, AStoryIsToldByAPrunedModel) {
   const std::string model = shared_file("data/models/stories260K/stories260K.bin");
   const std::string tokenizer = shared_file("data/models/stories260K/tok512.bin");

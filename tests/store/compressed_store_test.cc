@@ -86,6 +86,18 @@ TEST(CompressedStore, LeavesDenseWhatWouldNotGetSmaller) {
   EXPECT_EQ(store->manifest().compression, Compression::bitmap);
 }
 
+TEST(CompressedStore, ThatWouldNotGetSmallerMayBeRefusedBeforeItIsWritten) {
+  const TempFolder folder;
+  WriteOptions wanted = options(Layout::row, Compression::bitmap);
+  wanted.refuse_vain_compression = true;
+  const Status refused =
+      write_store(pruned(small_llama(), Encoding::f16, 0), folder.path() + "/store", wanted);
+  EXPECT_EQ(refused.code(), Code::invalid_argument);
+  EXPECT_THAT(refused.error().line(), HasSubstr("model.compression: \"bitmap\" makes no matrix of"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+  EXPECT_TRUE(write_store(pruned(small_llama(), Encoding::f16), folder.path() + "/store", wanted).ok());
+}
+
 TEST(CompressedStore, IsFoundAgainWithoutCounting) {
   const TempFolder folder;
   auto source = pruned(small_llama(), Encoding::f16);

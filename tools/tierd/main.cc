@@ -159,7 +159,11 @@ int run(Arguments arguments) {
   for (const std::string& line : warnings_of(*plan)) {
     if (!arguments.quiet) say(line);
   }
-  if (arguments.check) return print_check(arguments, std::move(*plan), options, (*tokenizer)->vocab());
+  if (arguments.check) {
+    plan = with_counted_store(std::move(*plan), arguments.config, options);
+    if (!plan.ok()) return fail(plan.error(), exit_code(plan.error()));
+    return print_check(arguments, std::move(*plan), options, (*tokenizer)->vocab());
+  }
   if (!chosen.empty() && !arguments.quiet)
     say(fmt::format("configuration: {}, by the model; --config names another", chosen));
   // From here on there may be something to write.
