@@ -8,7 +8,8 @@ namespace tierd {
 // Over all rows of all passes.
 struct SiteUse {
   uint64_t rows = 0;
-  uint64_t used = 0;  // neurons, summed over the rows: what was predicted
+  uint64_t used = 0;        // neurons, summed over the rows: what was predicted
+  uint64_t used_bytes = 0;  // of their slots, each in the edition that it was used in
 
   // These count the neurons that were used, by where they were when their pass began. Passes that bypass the
   // caches do not count.

@@ -276,6 +276,9 @@ TEST(Editions, WhatIsOnlyMeasuredRanksLast) {
   constexpr float kLast = std::numeric_limits<float>::lowest();
   EXPECT_THAT(scores, ElementsAre(kLast, -2, kLast, 1, 7, kLast));
   EXPECT_EQ(computed(world, 0, 0), "0:4 1:0,1,2,3,5");
+  const SiteUse& use = world.scheduler->use()[0];
+  EXPECT_EQ(use.used, 3u);
+  EXPECT_EQ(use.used_bytes, world.sites.editions[0].slot_bytes + 2 * world.sites.editions[1].slot_bytes);
 }
 
 TEST(Editions, WhatIsWishedForIsRankedToo) {

@@ -83,6 +83,7 @@ TEST(SchedulerGate, EachRowUsesItsOwnNeurons) {
   EXPECT_THAT(rows, ElementsAre(testing::Pair(0, 1), testing::Pair(2, 7)));
   EXPECT_EQ(world.scheduler->use()[0].rows, 3u);
   EXPECT_EQ(world.scheduler->use()[0].used, 4u);
+  EXPECT_EQ(world.scheduler->use()[0].used_bytes, 4u * world.sites.editions[0].slot_bytes);
 }
 
 // A router's choice: nobody is asked, each row has its own, and what some row uses is fetched.
@@ -116,6 +117,7 @@ TEST(SchedulerGate, TheSegmentBeforeChooses) {
   EXPECT_TRUE(world.compute.log[0].before) << "alone: the kernel waits for it";
   EXPECT_TRUE(world.compute.log[0].neurons.empty());
   EXPECT_EQ(world.scheduler->use()[0].used, 5u);
+  EXPECT_EQ(world.scheduler->use()[0].used_bytes, 5u * world.sites.editions[0].slot_bytes);
   EXPECT_THAT(world.script.calls, testing::Contains("touch 0:0,1,2,3"));
   world.expect_nothing_lost();
 }

@@ -77,7 +77,7 @@ UsedShare used_share(const Runtime& run) {
     const double bytes = sites.best_of(s).slot_bytes;
     used += static_cast<double>(use.used);
     all += of_site;
-    used_bytes += static_cast<double>(use.used) * bytes;
+    used_bytes += static_cast<double>(use.used_bytes);
     all_bytes += of_site * bytes;
   }
   if (all == 0) return result;

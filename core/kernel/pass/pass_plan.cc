@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/row_mask.h"
+#include "core/kernel/pass/row_masks.h"
 #include "core/kernel/set_view.h"
 
 namespace tierd {
@@ -18,6 +20,23 @@ uint8_t greatest(const std::vector<uint8_t>& numbers) {
 }
 
 }  // namespace
+
+uint64_t PassPlan::used_bytes(SiteId s, const ActiveSet& computed, const ActiveSet& used,
+                              uint32_t rows) const {
+  const std::vector<EditionId>& editions = sites_[s].editions;
+  const auto slot = [&](size_t level) { return uint64_t{sites_.editions[editions[level]].slot_bytes}; };
+  if (levels_ == 1) return count_uses(used, rows) * slot(0);
+  const uint32_t words = mask_words(rows);
+  uint64_t bytes = 0;
+  for (uint32_t i = 0, u = 0; i < computed.size() && u < used.size(); ++i) {
+    if (computed[i] != used[u]) continue;
+    const uint64_t* const masks = used.row_masks();
+    const uint64_t of = masks == nullptr ? rows : count_bits({masks + uint64_t{u} * words, words});
+    bytes += of * slot(level_of_[i]);
+    ++u;
+  }
+  return bytes;
+}
 
 Status PassPlan::make(SiteId s, const ActiveSet& active, uint32_t rows, bool prompt) {
   const std::vector<EditionId>& editions = sites_[s].editions;

@@ -9,12 +9,15 @@
 
 namespace tierd {
 
-uint64_t count_uses(const ActiveSet& set, uint32_t rows) {
-  if (set.row_masks() == nullptr) return uint64_t{set.size()} * rows;
-  const std::span masks(set.row_masks(), uint64_t{set.size()} * mask_words(rows));
-  return std::accumulate(masks.begin(), masks.end(), uint64_t{0}, [](uint64_t sum, uint64_t word) {
+uint64_t count_bits(std::span<const uint64_t> words) {
+  return std::accumulate(words.begin(), words.end(), uint64_t{0}, [](uint64_t sum, uint64_t word) {
     return sum + static_cast<uint64_t>(std::popcount(word));
   });
+}
+
+uint64_t count_uses(const ActiveSet& set, uint32_t rows) {
+  if (set.row_masks() == nullptr) return uint64_t{set.size()} * rows;
+  return count_bits({set.row_masks(), uint64_t{set.size()} * mask_words(rows)});
 }
 
 bool trim_row_masks(std::vector<uint64_t>& masks, uint32_t rows) {

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/kernel/active_set.h"
 
 namespace tierd {
+
+uint64_t count_bits(std::span<const uint64_t> words);
 
 // Neurons, summed over the rows that use them.
 uint64_t count_uses(const ActiveSet& set, uint32_t rows);

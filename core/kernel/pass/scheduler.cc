@@ -61,6 +61,8 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
   }
   if (status.ok()) status = predict(current);
   if (status.ok()) status = plan_.make(site, current.computed(), request.rows, request.bypass_caches);
+  if (status.ok() && !sites_[site].given())
+    use_[site].used_bytes += plan_.used_bytes(site, current.computed(), current.active, request.rows);
   current.joins = status.ok() && joins(current);
   if (status.ok() && !(current.joins && joint_runs_.goes_on_with(request))) (void)co_await post_joint_run();
   if (status.ok()) status = admit(current);
