@@ -53,6 +53,7 @@ void ManualFlash::finish(size_t i, DoneStatus status, uint32_t first_bad, uint16
   if (status == DoneStatus::ok) stamp(read, true);
   answer(read.message.id, status, status == DoneStatus::io_error ? error : 0, first_bad,
          status == DoneStatus::ok ? bytes : 0);
+  if (status == DoneStatus::ok) done_.back().n_done = read.message.n_units;
   if (first_bad < extents.size()) done_.back().bad_extent = extents[first_bad];
 }
 

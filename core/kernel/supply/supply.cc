@@ -245,7 +245,7 @@ bool Supply::transferring(SiteId site, uint32_t step) const {
   });
 }
 
-void Supply::count(const Message& message, const Done& done) {
+void Supply::count(const Message& message, const Done& done, std::span<Transfer* const> transfers) {
   const MemoryId from = message.op == Op::read ? kStore : message.from;
   const std::vector<Transfers::From>& sources = transfers_.sources();
   const auto source = std::ranges::find(sources, from, &Transfers::From::memory);
@@ -258,12 +258,13 @@ void Supply::count(const Message& message, const Done& done) {
   uint64_t& until = links_busy_until_[index];
   link.busy_ns += done.done_ns - std::min(done.done_ns, std::max(until, done.start_ns));
   until = std::max(until, done.done_ns);
+  if (!transfers.empty() && transfers.front()->meanwhile) spare_time_.moved(done);
 }
 
 void Supply::on_done(const Message& message, const Done& done) {
-  count(message, done);
   std::vector<Transfer*> transfers;
   transfers_.ended(message.id, transfers);
+  count(message, done, transfers);
   const bool alone = transfers.size() == 1;
   for (Transfer* transfer : transfers) {
     if (done.status == DoneStatus::ok) {

@@ -1,0 +1,110 @@
+// Figures of a report mean what they say: sums add up, what is printed is what was done, and hardware that
+// was not there costs nothing.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "tests/e2e/program.h"
+
+namespace tierd {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+class ReportFigures : public ProgramTest {
+ protected:
+  static Ended run(std::vector<std::string> more, int tokens = 40) {
+    std::vector<std::string> arguments = {
+        "-p", "First Citizen:", "-n", std::to_string(tokens), "--temp", "0", "-c", "128", "-t",
+        "1",  "--ignore-eos"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_tierd(arguments);
+  }
+  static json report(std::vector<std::string> more) {
+    more.emplace_back("--json");
+    const Ended ended = run(more);
+    EXPECT_EQ(ended.status, 0) << ended.err;
+    return json::parse(ended.out, nullptr, false)["report"];
+  }
+  static std::vector<std::string> with(std::vector<std::string> arguments, std::vector<std::string> more) {
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  }
+  // Eight DIMMs and a GPU that has room for some hot neurons of the demo; what does not fire is left out.
+  static std::vector<std::string> hermes() {
+    return {"--config",
+            config_file("hermes"),
+            "-m",
+            kDemo,
+            "--fit",
+            "--set",
+            "tiers.gpu.capacity=6.4MB",
+            "--set",
+            "tiers.gpu.backend=host",
+            "--set",
+            "predictor.name=low-rank",
+            "--set",
+            "predictor.tensors=" + kDemo + "/predictor-r64.safetensors"};
+  }
+};
+
+TEST_F(ReportFigures, UnitsAreThoseThatComputed) {
+  const json r = report(hermes());
+  const json& units = r["units"];
+  ASSERT_EQ(units["tiers"].size(), 2u) << units.dump(2);
+  EXPECT_EQ(units["window"], 5);
+  double shares = 0, neurons = 0;
+  for (const json& tier : units["tiers"]) {
+    const bool dimms = tier["tier"] == "ndp";
+    const auto each = tier["neurons_of_unit"].get<std::vector<double>>();
+    EXPECT_EQ(each.size(), dimms ? 8u : 1u);
+    const double sum = std::accumulate(each.begin(), each.end(), 0.0);
+    EXPECT_NEAR(sum, tier["computed_share"].get<double>() * units["neurons"].get<double>(), 1e-6);
+    shares += tier["computed_share"].get<double>();
+    neurons += sum;
+    EXPECT_GT(tier["slowest_ms"].get<double>(), 0);
+    EXPECT_GE(tier["slowest_ms"].get<double>(), tier["mean_ms"].get<double>());
+    EXPECT_GE(tier["slowest_ms"].get<double>(), 6 * tier["layer_ms"].get<double>() * (1 - 1e-9));
+    EXPECT_EQ(tier["imbalance"].is_null(), !dimms);
+    if (!dimms) continue;
+    EXPECT_GT(tier["imbalance"].get<double>(), 1);
+    EXPECT_LE(tier["imbalance"].get<double>(), 8);
+    // Site by site, the same counts.
+    double of_sites = 0;
+    for (const json& site : units["sites"]) {
+      for (const json& of : site["tiers"]) {
+        const auto counts = of["neurons"].get<std::vector<double>>();
+        if (of["tier"] == "ndp") of_sites += std::accumulate(counts.begin(), counts.end(), 0.0);
+      }
+    }
+    EXPECT_NEAR(of_sites, sum * units["steps"].get<double>(), 1e-3) << "DIMMs compute networks alone";
+  }
+  EXPECT_NEAR(shares, 1, 1e-9);
+  EXPECT_NEAR(neurons, units["neurons"].get<double>(), 1e-6);
+  const json& idle = r["idle_windows"];
+  EXPECT_GE(idle["windows"].get<double>(), 6) << "the projection of each layer";
+  EXPECT_GT(idle["neurons"].get<double>(), 0);
+  EXPECT_GT(idle["hidden_share"].get<double>(), 0);
+  EXPECT_LE(idle["hidden_share"].get<double>(), 1);
+  // What the balancer has planned is not what was done, and says so.
+  for (const auto& [name, value] : r["strategies"]["balancer"]["metrics"].items()) {
+    EXPECT_EQ(name.find("imbalance") != std::string::npos, name.starts_with("planned imbalance")) << name;
+  }
+  EXPECT_THAT(run(hermes()).err, AllOf(HasSubstr("  units        computed "),
+                                       HasSubstr(" as executed (most / mean, "), HasSubstr("load of ndp: "),
+                                       HasSubstr("computing a token: "), HasSubstr("  idle         ")));
+}
+
+TEST_F(ReportFigures, OneUnitHasNobodyToBeComparedWith) {
+  const json r = report({"--config", config_file("resident"), "-m", kDemo});
+  EXPECT_TRUE(r["units"].is_null());
+  EXPECT_TRUE(r["idle_windows"].is_null());
+}
+
+}  // namespace
+}  // namespace tierd
