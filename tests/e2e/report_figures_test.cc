@@ -100,6 +100,23 @@ TEST_F(ReportFigures, UnitsAreThoseThatComputed) {
                                        HasSubstr("computing a token: "), HasSubstr("  idle         ")));
 }
 
+// Weights and padding are all that crosses a link, and are told apart.
+TEST_F(ReportFigures, PaddingIsNotPayload) {
+  const json r = report(hermes());
+  ASSERT_GE(r["links"].size(), 4u);
+  for (const json& link : r["links"]) {
+    const std::string name = link["from"].get<std::string>() + " to " + link["to"].get<std::string>();
+    EXPECT_EQ(link["payload_bytes"].get<uint64_t>() + link["padding_bytes"].get<uint64_t>(),
+              link["bytes"].get<uint64_t>())
+        << name;
+    EXPECT_NEAR(link["decode_payload_bytes"].get<double>() + link["decode_padding_bytes"].get<double>(),
+                link["decode_bytes"].get<double>(), 1e-3)
+        << name;
+    EXPECT_EQ(link["neurons"].get<uint64_t>() != 0, link["payload_bytes"].get<uint64_t>() != 0) << name;
+  }
+  EXPECT_THAT(run(hermes()).err, HasSubstr(" of weights, "));
+}
+
 TEST_F(ReportFigures, OneUnitHasNobodyToBeComparedWith) {
   const json r = report({"--config", config_file("resident"), "-m", kDemo});
   EXPECT_TRUE(r["units"].is_null());

@@ -254,6 +254,7 @@ void Supply::count(const Message& message, const Done& done, std::span<Transfer*
   ++link.messages;
   link.neurons += done.n_done;
   link.bytes += done.bytes;
+  link.payload_bytes += std::min(done.bytes, transfers_.payload_bytes(transfers, done.n_done));
   // Messages end in the order of their ends.
   uint64_t& until = links_busy_until_[index];
   link.busy_ns += done.done_ns - std::min(done.done_ns, std::max(until, done.start_ns));

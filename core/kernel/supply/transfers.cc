@@ -284,6 +284,17 @@ void Transfers::ended(MessageId message, std::vector<Transfer*>& transfers) {
   for (const Transfer* transfer : transfers) TIERD_CHECK(transfer->message == message);
 }
 
+uint64_t Transfers::payload_bytes(std::span<Transfer* const> transfers, uint64_t neurons) const {
+  uint64_t bytes = 0;
+  for (const Transfer* transfer : transfers) {
+    for (const uint32_t neuron : transfer->neurons) {
+      if (neurons-- == 0) return bytes;
+      bytes += crossing_bytes(*transfer, neuron);
+    }
+  }
+  return bytes;
+}
+
 void Transfers::abandon(Transfer& transfer) {
   if (std::exchange(transfer.unwanted, true)) return;
   const std::vector<Transfer*>& together = of_message_[transfer.message.slot];

@@ -3,6 +3,7 @@
 // becomes of it, is the business of supply and gathering.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -105,6 +106,9 @@ class Transfers {
   void ended(MessageId message, std::vector<Transfer*>& transfers);
   // Nobody wants it any more: its message is cancelled once that is so of all that it fetches.
   void abandon(Transfer& transfer);
+  // Returns the bytes of weights, without padding, of the first `neurons` that a message with these transfers
+  // has fetched, as they crossed the link.
+  uint64_t payload_bytes(std::span<Transfer* const> transfers, uint64_t neurons) const;
   // Why a message that fetches nothing but this has failed.
   Error error(const Transfer& transfer, const Done& done) const;
 
@@ -158,6 +162,12 @@ class Transfers {
   void list(const Transfer& transfer);
   // What a transfer's neurons are where they come from.
   EditionId edition_at_source(const Transfer& transfer) const;
+  // Returns the bytes of weights of a neuron as it crosses the link: bitmaps are expanded behind the link,
+  // and neurons of fewer bits are made before it.
+  uint32_t crossing_bytes(const Transfer& transfer, uint32_t neuron) const {
+    return std::min(sites_.editions[edition_at_source(transfer)].bytes[neuron],
+                    sites_.editions[transfer.edition].bytes[neuron]);
+  }
 
   Dispatcher& dispatcher_;
   const SiteTable& sites_;
