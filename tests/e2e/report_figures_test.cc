@@ -117,6 +117,41 @@ TEST_F(ReportFigures, PaddingIsNotPayload) {
   EXPECT_THAT(run(hermes()).err, HasSubstr(" of weights, "));
 }
 
+// Bitmaps differ in size from neuron to neuron, and their slots are as large as the largest, padded: what is
+// moved is each neuron's own bytes.
+TEST_F(ReportFigures, BitmapsCrossTheLinkPacked) {
+  const std::string pruned = folder().path() + "/pruned";
+  const Ended made = run_program(TIERD_BIN_CONVERT, {kDemo, pruned, "--prune", "magnitude", "--sparsity",
+                                                     "0.5", "--compression", "bitmap", "-q"});
+  ASSERT_EQ(made.status, 0) << made.err;
+  const auto crossed = [&](const char* config) {
+    const json r =
+        report({"--config", config_file(config), "-m", pruned, "--fit", "--set", "tiers.gpu.capacity=4MB",
+                "--set", "tiers.gpu.backend=host", "--set", "tiers.gpu.link_rate=0"});
+    for (const json& link : r["links"]) {
+      if (link["from"] == "dram" && link["to"] == "gpu") return link;
+    }
+    ADD_FAILURE() << r["links"].dump(2);
+    return json();
+  };
+  for (const char* config : {"endor", "ablation/endor-expand"}) {
+    const json link = crossed(config);
+    EXPECT_GT(link["decode_bytes"].get<double>(), 1e6) << config << ": it streams";
+    EXPECT_GE(link["payload_bytes"].get<double>(), 0.98 * link["bytes"].get<double>()) << config << link;
+    EXPECT_GE(link["decode_payload_bytes"].get<double>(), 0.98 * link["decode_bytes"].get<double>())
+        << config;
+  }
+  // Text is that of weights which never move.
+  const auto text = [&](std::vector<std::string> with) {
+    const Ended ended = run(std::move(with));
+    EXPECT_EQ(ended.status, 0) << ended.err;
+    return ended.out;
+  };
+  EXPECT_EQ(text({"--config", config_file("endor"), "-m", pruned, "--fit", "--set", "tiers.gpu.capacity=4MB",
+                  "--set", "tiers.gpu.backend=host", "--set", "tiers.gpu.link_rate=0"}),
+            text({"--config", config_file("resident"), "-m", pruned}));
+}
+
 TEST_F(ReportFigures, OneUnitHasNobodyToBeComparedWith) {
   const json r = report({"--config", config_file("resident"), "-m", kDemo});
   EXPECT_TRUE(r["units"].is_null());

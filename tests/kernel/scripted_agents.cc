@@ -27,6 +27,7 @@ Submit ManualFlash::submit(const Message& message, const Payload& payload) {
     Read read{message, {payload.units.begin(), payload.units.end()}, {}};
     for (const Unit& unit : payload.units) read.extents.push_back(unit.unit);
     read.neurons.assign(payload.neurons.begin(), payload.neurons.end());
+    read.lengths.assign(payload.lengths.begin(), payload.lengths.end());
     open.push_back(read);
     started.push_back(read);
     stamp(read, false);

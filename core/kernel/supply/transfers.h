@@ -160,6 +160,7 @@ class Transfers {
   // by side in the file is one read of the device, whichever edition it belongs to.
   void post(std::span<Transfer* const> transfers);
   void list(const Transfer& transfer);
+  void list_lengths(std::span<Transfer* const> transfers);
   // What a transfer's neurons are where they come from.
   EditionId edition_at_source(const Transfer& transfer) const;
   // Returns the bytes of weights of a neuron as it crosses the link: bitmaps are expanded behind the link,
@@ -184,7 +185,7 @@ class Transfers {
   std::vector<Transfer*> unused_;                   // closed, with their memory
   std::vector<std::vector<Transfer*>> of_message_;  // by message slot
   std::vector<Unit> units_;                         // of one message
-  std::vector<uint32_t> neurons_;                   // likewise
+  std::vector<uint32_t> neurons_, lengths_;         // likewise
   std::vector<NextRuns> asked_;                     // what start_runs is to start
   std::vector<Transfer*> started_;                  // by the last call that started some
 };
