@@ -277,6 +277,21 @@ TEST_F(Hermes, WhatCannotBeIsRefused) {
   };
   EXPECT_THAT(refused([](Config& c) { c.heat = {"dense"}; }),
               HasSubstr("heat.name: predictor 'dense' keeps no heat"));
+  // An error names the table that has the setting, not the kind of the plugin.
+  const auto set = [](StrategyConfig& strategy, const char* key) {
+    std::erase_if(strategy.settings, [&](const Setting& s) { return s.key == key; });
+    strategy.settings.push_back({key, int64_t{99}, "--set"});
+  };
+  EXPECT_THAT(refused([&](Config& c) { set(c.heat, "lambda"); }),
+              HasSubstr("--set: 'heat.lambda' is 99, a whole number within 0 and 15 was expected"));
+  EXPECT_THAT(refused([&](Config& c) { set(c.tier("gpu").cache, "hot"); }),
+              HasSubstr("--set: 'tiers.gpu.cache.hot' is 99"));
+  EXPECT_THAT(refused([](Config& c) { c.heat.name = "state-tabel"; }),
+              HasSubstr("heat.name: there is no predictor 'state-tabel'"));
+  EXPECT_THAT(refused([](Config& c) { c.heat.fallback = "densee"; }),
+              HasSubstr("heat.fallback: there is no predictor 'densee'"));
+  EXPECT_THAT(refused([](Config& c) { c.tier("ndp").cache.name = "hom"; }),
+              HasSubstr("tiers.ndp.cache.name: there is no cache 'hom'"));
   EXPECT_THAT(refused([](Config& c) { c.tier("ndp").link = "gpu"; }),
               HasSubstr("tiers.ndp.link: 'gpu' is not below"));
   EXPECT_THAT(refused([](Config& c) { c.tier("ndp").count = 1; }), HasSubstr("fetches nothing from itself"));
