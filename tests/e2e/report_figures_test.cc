@@ -152,6 +152,29 @@ TEST_F(ReportFigures, BitmapsCrossTheLinkPacked) {
             text({"--config", config_file("resident"), "-m", pruned}));
 }
 
+// Where the GPU has room for everything, no DIMM has anything to do. The report says so, and what it names
+// helps.
+TEST_F(ReportFigures, AGpuThatHoldsEverythingIsNamedWithARemedy) {
+  const std::vector<std::string> all = {
+      "--config", config_file("hermes"),    "-m",    kDemo,
+      "--set",    "tiers.gpu.backend=host", "--set", "tiers.gpu.capacity=64MB"};
+  const json units = report(all)["units"];
+  EXPECT_EQ(units["alone"]["tier"], "gpu");
+  const std::string err = run(all).err;
+  const std::string line = "gpu holds every neuron: no unit of ndp computes one; give gpu less: --set ";
+  const size_t at = err.find(line);
+  ASSERT_NE(at, std::string::npos) << err;
+  const size_t begin = at + line.size();
+  const std::string remedy = err.substr(begin, err.find('\n', begin) - begin);
+  EXPECT_THAT(remedy, testing::StartsWith("tiers.gpu.capacity="));
+  const json less = report(with(all, {"--set", remedy}))["units"];
+  EXPECT_TRUE(less["alone"].is_null());
+  for (const json& tier : less["tiers"]) {
+    EXPECT_GT(tier["computed_share"].get<double>(), 0.05) << tier;
+    EXPECT_LT(tier["computed_share"].get<double>(), 0.95) << tier;
+  }
+}
+
 TEST_F(ReportFigures, OneUnitHasNobodyToBeComparedWith) {
   const json r = report({"--config", config_file("resident"), "-m", kDemo});
   EXPECT_TRUE(r["units"].is_null());

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/layout/cut.h"
@@ -122,6 +123,41 @@ std::string load_text(const json& tier, const json& units) {
                             tier["windows"].get<uint64_t>());
 }
 
+// Returns a capacity with which the tier keeps a quarter of the neurons that are dealt out.
+std::string smaller_capacity(const Runtime& runtime, const std::string& name) {
+  const RunPlan& plan = runtime.plan();
+  const auto tier = static_cast<size_t>(plan.tiers.find(name) - plan.tiers.memories.data());
+  const std::vector<bool> divided = divided_sites(runtime);
+  uint64_t dealt_out = 0;
+  for (SiteId s = 0; s < divided.size(); ++s) {
+    const Edition& edition = plan.model.sites.best_of(s);
+    if (divided[s]) dealt_out += uint64_t{edition.n} * edition.slot_bytes;
+  }
+  const uint64_t used = runtime.budget(tier).used();
+  const uint64_t less = std::max(plan.memory.tiers[tier].least, used - std::min(used, dealt_out / 4 * 3));
+  return fmt::format("{:.1f}MB", std::ceil(static_cast<double>(less) / 1e5) / 10);
+}
+
+// NULL, unless one tier has computed all neurons that could have been dealt out.
+json alone_json(const Runtime& runtime, const json& tiers) {
+  const auto computes_all = [](const json& tier) { return tier["computed_share"] == 1.0; };
+  const auto alone = std::ranges::find_if(tiers, computes_all);
+  if (tiers.size() < 2 || alone == tiers.end()) return nullptr;
+  const auto name = (*alone)["tier"].get<std::string>();
+  const std::string key = runtime.plan().tiers.find(name)->key("capacity");
+  return {{"tier", name}, {"remedy", fmt::format("--set {}={}", key, smaller_capacity(runtime, name))}};
+}
+
+std::string alone_text(const json& units) {
+  const auto name = units["alone"]["tier"].get<std::string>();
+  std::string others;
+  for (const json& tier : units["tiers"]) {
+    if (tier["tier"] != name) others += (others.empty() ? "" : " or ") + tier["tier"].get<std::string>();
+  }
+  return fmt::format("{0} holds every neuron: no unit of {1} computes one; give {0} less: {2}", name, others,
+                     units["alone"]["remedy"].get<std::string>());
+}
+
 std::string beside_text(const json& tiers) {
   std::string token, layer;
   for (const json& tier : tiers) {
@@ -167,6 +203,7 @@ json units_json(const Runtime& runtime) {
   return {{"steps", steps},
           {"window", runtime.scheduler().loads().window()},
           {"neurons", per(chosen, steps)},
+          {"alone", alone_json(runtime, list)},
           {"tiers", list},
           {"sites", sites_json(runtime, tiers)}};
 }
@@ -197,8 +234,10 @@ std::vector<std::pair<std::string, std::string>> unit_lines(const json& report) 
   }
   lines.emplace_back("units", fmt::format("computed {} of {:.4g} chosen neurons a token", shares,
                                           units["neurons"].get<double>()));
+  if (!units["alone"].is_null()) lines.emplace_back("", alone_text(units));
   for (const json& tier : units["tiers"]) {
-    if (tier["neurons_of_unit"].size() > 1) lines.emplace_back("", load_text(tier, units));
+    if (tier["neurons_of_unit"].size() > 1 && tier["computed_share"].get<double>() > 0)
+      lines.emplace_back("", load_text(tier, units));
   }
   lines.emplace_back("", beside_text(units["tiers"]));
   const json& idle = report["idle_windows"];
