@@ -244,6 +244,8 @@ Result<RunPlan> plan_run(const Config& asked, const RuntimeOptions& options) {
     }
   }
   ModelPlan model = plan_model(manifest, memory.model);
+  // A drawn activity decides which neurons fire, whatever the activation would give.
+  for (Site& site : model.sites.all) site.never_silent = site.never_silent && config.activity.empty();
   for (size_t m = 0; m < tiers.topology.memories.size(); ++m) {
     const auto id = static_cast<MemoryId>(m + 1);
     const Tier& tier = tiers.tier_of(id);

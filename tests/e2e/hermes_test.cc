@@ -277,6 +277,16 @@ TEST_F(Hermes, WhatCannotBeIsRefused) {
   };
   EXPECT_THAT(refused([](Config& c) { c.heat = {"dense"}; }),
               HasSubstr("heat.name: predictor 'dense' keeps no heat"));
+  // All neurons behind a SiLU fire.
+  for (const char* heat : {"state-table", "firing-rate"}) {
+    const std::string error = refused([&](Config& c) {
+      c.model = std::string(TIERD_SOURCE_DIR) + "/tests/golden/models/llama2";
+      c.heat = {heat};
+    });
+    EXPECT_THAT(error, HasSubstr("heat '" + std::string(heat) + "': could not be created: no neuron of "));
+    EXPECT_THAT(error, HasSubstr("tests/golden/models/llama2 is ever silent"));
+    EXPECT_THAT(error, testing::EndsWith("where [heat] does --set heat.name="));
+  }
   // An error names the table that has the setting, not the kind of the plugin.
   const auto set = [](StrategyConfig& strategy, const char* key) {
     std::erase_if(strategy.settings, [&](const Setting& s) { return s.key == key; });

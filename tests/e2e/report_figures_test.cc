@@ -91,7 +91,7 @@ TEST_F(ReportFigures, UnitsAreThoseThatComputed) {
   EXPECT_GT(idle["neurons"].get<double>(), 0);
   EXPECT_GT(idle["hidden_share"].get<double>(), 0);
   EXPECT_LE(idle["hidden_share"].get<double>(), 1);
-  // What the balancer has planned is not what was done, and says so.
+  // The balancer's figures are of its plan, and say so.
   for (const auto& [name, value] : r["strategies"]["balancer"]["metrics"].items()) {
     EXPECT_EQ(name.find("imbalance") != std::string::npos, name.starts_with("planned imbalance")) << name;
   }
