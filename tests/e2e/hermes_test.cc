@@ -277,6 +277,9 @@ TEST_F(Hermes, WhatCannotBeIsRefused) {
   };
   EXPECT_THAT(refused([](Config& c) { c.heat = {"dense"}; }),
               HasSubstr("heat.name: predictor 'dense' keeps no heat"));
+  EXPECT_THAT(
+      refused([](Config& c) { c.layout = "row"; }),
+      testing::AllOf(testing::StartsWith("heat.name: nothing of "), testing::EndsWith("--set heat.name=")));
   // All neurons behind a SiLU fire.
   for (const char* heat : {"state-table", "firing-rate"}) {
     const std::string error = refused([&](Config& c) {
