@@ -24,7 +24,7 @@ Result<UnitCost> UnitCost::create(const ProcessorDescription& processor, Compute
 uint64_t UnitCost::ns(const Message& message, const Payload& payload, bool after_wait) const {
   double seconds = 0;
   if (message.op == Op::move) {
-    seconds = move_seconds(message, payload.units.size());
+    seconds = move_seconds(message, payload);
   } else if (message.op == Op::read && disk_ != nullptr) {
     seconds = read_seconds(message, payload.units);
   } else if (message.op == Op::run) {
@@ -78,11 +78,12 @@ double UnitCost::expand_seconds(const Message& message, size_t units) const {
 // What is encoded anew crosses a link as what it becomes. How long that takes the processor no description
 // says: it goes on while the link carries what was encoded before, and is left out. Bitmaps cross as they
 // are, and are expanded when they are there.
-double UnitCost::move_seconds(const Message& message, size_t units) const {
+double UnitCost::move_seconds(const Message& message, const Payload& payload) const {
   const MadeNeurons* const recoded =
       (message.flags & kRecode) != 0 ? plan_.recoded_of(message.edition) : nullptr;
+  const size_t units = payload.units.size();
   const double bytes = recoded != nullptr ? bytes_as(message, *recoded, units)
-                                          : static_cast<double>(units) * message.unit_bytes;
+                                          : static_cast<double>(payload.moved_bytes(message));
   const double expanding = expand_seconds(message, units);
   const std::optional<LinkDescription>& link = link_from(message.from);
   if (link && message.from != message.memory)

@@ -56,7 +56,7 @@ class UnitCost final : public Cost {
   // Behind what brought them there.
   double expand_seconds(const Message& message, size_t units) const;
   double bytes_as(const Message& message, const MadeNeurons& made, size_t units) const;
-  double move_seconds(const Message& message, size_t units) const;
+  double move_seconds(const Message& message, const Payload& payload) const;
   double read_seconds(const Message& message, std::span<const Unit> units) const;
   double run_seconds(const Message& message, const Payload& payload, bool after_wait) const;
   double take_seconds(double floats) const;

@@ -72,9 +72,15 @@ struct EnergyTotals {
     double decode_joules = 0;
     double run_joules = 0;
   };
+  // A part of a described machine that no hardware of this one has played: it has no joules in a run.
+  struct NotCounted {
+    EnergyPart part = EnergyPart::gpu;
+    std::string why;
+  };
   std::string described_by;  // a file
   double grams_per_kwh = 0;
   std::vector<Part> parts;  // that were in use
+  std::vector<NotCounted> not_counted;
   EnergySpan decode;
   EnergySpan run;  // everything since it began to count
 };

@@ -217,7 +217,23 @@ class Planner {
       site.n_out = site.n_in;  // it gives rows as they are
     }
     if (stored.group == OpGroup::experts) site.set = Site::Set::chosen;
+    site.never_silent = never_silent(stored);
     return site;
+  }
+
+  // A channel gives nothing where its input is 0, a neuron of a network where its activation is.
+  bool never_silent(const StoredSite& stored) const {
+    if (stored.n_column_parts() == 0) return false;
+    switch (stored.group) {
+      case OpGroup::ffn:
+      case OpGroup::down:
+      case OpGroup::expert_down:
+        return !manifest_.config.rectifies();
+      case OpGroup::qkv:
+        return !manifest_.config.qkv_relu;
+      default:
+        return true;
+    }
   }
 
   const Manifest& manifest_;

@@ -143,7 +143,8 @@ Status check_declarations(const tierd_plugin& plugin, const std::string& origin)
 }
 
 Result<Parameters> Parameters::read(const tierd_plugin& plugin, const std::vector<Setting>& settings,
-                                    std::span<const std::string_view> other_keys) {
+                                    std::span<const std::string_view> other_keys, std::string_view table) {
+  if (table.empty()) table = plugin.kind;
   Parameters parameters;
   std::vector<std::string_view> known;
   for (uint32_t i = 0; i < plugin.n_params; ++i) {
@@ -169,8 +170,8 @@ Result<Parameters> Parameters::read(const tierd_plugin& plugin, const std::vecto
       if (setting.key != p.name) continue;
       const std::optional<Value> fits = fit(p, setting.value);
       if (!fits) {
-        errors.push_back(fmt::format("{}: '{}.{}' is {}, {} was expected", setting.origin, plugin.kind,
-                                     setting.key, write(setting.value), describe_values(p)));
+        errors.push_back(fmt::format("{}: '{}.{}' is {}, {} was expected", setting.origin, table, setting.key,
+                                     write(setting.value), describe_values(p)));
       } else if (*fits != value->second) {
         value->second = *fits;
         parameters.lossy_ = parameters.lossy_ || p.lossy != 0;

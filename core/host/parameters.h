@@ -26,9 +26,11 @@ class Parameters {
   Parameters() = default;
   // The defaults of `plugin`, and over them `settings`. Errors, one a line: a key that was not declared (with
   // the nearest that was, or of `other_keys`, which the host itself reads in the same table), a wrong type, a
-  // value out of its bounds. invalid_argument.
+  // value out of its bounds. invalid_argument. `table`: the table of the configuration that has the settings,
+  // for errors; empty: the plugin's kind.
   static Result<Parameters> read(const tierd_plugin& plugin, const std::vector<Setting>& settings,
-                                 std::span<const std::string_view> other_keys = {});
+                                 std::span<const std::string_view> other_keys = {},
+                                 std::string_view table = {});
 
   // NULL when there is none of that name and type.
   template <class T>

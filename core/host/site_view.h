@@ -28,6 +28,7 @@ inline tierd_site_view site_view(SiteId number, const Site& site, const std::vec
   view.n_editions = static_cast<uint32_t>(editions.size());
   view.editions = editions.data();
   view.expert = site.expert;
+  view.never_silent = site.never_silent ? 1 : 0;
   return view;
 }
 

@@ -147,7 +147,12 @@ Status StrategySet::make_predictor(const StrategyChoice& choice, Strategy<tierd_
 
 Status StrategySet::make_heat(const StrategyChoice& choice, Strategy<tierd_heat_1>& strategy,
                               Instance& instance) const {
-  TIERD_TRY(make(choice, worlds_.front(), strategy, instance));
+  if (const Status made = make(choice, worlds_.front(), strategy, instance); !made.ok()) {
+    // The table that names it is not that of the plugin's kind.
+    Error error = made.error();
+    if (error.origin == *strategy.lasting_name) error.origin = fmt::format("heat '{}'", choice.plugin->name);
+    return error;
+  }
   strategy.kind = "heat";
   return {};
 }

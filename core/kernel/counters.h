@@ -44,12 +44,14 @@ struct MemoryCounters : UseCounters {
 struct LinkCounters {
   uint64_t messages = 0;
   uint64_t neurons = 0;
-  uint64_t bytes = 0;    // padding included
-  uint64_t busy_ns = 0;  // with a message under way, by the agent's clock
+  uint64_t bytes = 0;          // payload and padding
+  uint64_t payload_bytes = 0;  // of them: the neurons' weights as they cross the link
+  uint64_t busy_ns = 0;        // with a message under way, by the agent's clock
 
+  uint64_t padding_bytes() const { return bytes - payload_bytes; }
   LinkCounters& operator+=(const LinkCounters& other) {
     messages += other.messages, neurons += other.neurons, bytes += other.bytes;
-    busy_ns += other.busy_ns;
+    payload_bytes += other.payload_bytes, busy_ns += other.busy_ns;
     return *this;
   }
 };

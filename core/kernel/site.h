@@ -70,7 +70,8 @@ struct Site {
   // Who says what is active: a predictor; the caller, with the pass (token ids); or the segment before (a
   // router, see `choice`).
   enum class Set : uint8_t { predicted, given, chosen } set = Set::predicted;
-  uint32_t n = 0;  // neurons
+  bool never_silent = false;  // each neuron gives something to every row; false: some may not, or unknown
+  uint32_t n = 0;             // neurons
   uint32_t n_in = 0;
   uint32_t n_out = 0;
   // Those that a pass may want, at least one; the best first.

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <type_traits>
 
@@ -67,7 +68,7 @@ struct Message {
   uint32_t site = 0;        // of a joint run the first one
   uint32_t edition = 0;     // read, move, run: of the neurons; a read's, and a joint run's, first one
   uint32_t n_units = 0;     // in the payload
-  uint32_t unit_bytes = 0;  // move: of each, in the memory that it comes from
+  uint32_t unit_bytes = 0;  // move: of each slot, in the memory that it comes from
   uint16_t n_takes = 0;     // in the payload
   uint8_t n_gives = 0;      // in the payload
   uint8_t n_sites = 0;      // in the payload: a joint run's
@@ -80,8 +81,9 @@ static_assert(sizeof(Message) == 64 && std::is_trivially_copyable_v<Message>);
 // memory. With kRecode this is so for the neurons of all editions that are made of others in that memory.
 //
 // move: the bytes of a slot go from `unit`, a place in the memory `from`, to `place`; in the order of the
-// list. With kRecode they become those of a slot of the message's edition: bitmaps on this side of the link,
-// what is encoded anew on the other side, so that it crosses in the fewer bits.
+// list. Where the payload has lengths, so many bytes of each slot go, and what is behind them in the new slot
+// may be anything. With kRecode they become those of a slot of the message's edition: bitmaps on this side of
+// the link, what is encoded anew on the other side, so that it crosses in the fewer bits.
 //
 // run: `unit`, a neuron of the site, is at `place` in the memory.
 //
@@ -158,6 +160,18 @@ struct Payload {
   // A joint run's, in their order; it takes nothing and has no masks, and what it gives is the last one's.
   // Empty: the message is about one site.
   std::span<const SiteRun> sites = {};
+  // move: [Message::n_units] the bytes of each slot that are moved, at most Message::unit_bytes. Empty: all.
+  std::span<const uint32_t> lengths = {};
+
+  // Returns the bytes of a slot that a move takes from the memory that it comes from.
+  uint64_t moved_bytes(const Message& message, size_t unit) const {
+    return lengths.empty() ? message.unit_bytes : lengths[unit];
+  }
+  // The same of all slots.
+  uint64_t moved_bytes(const Message& message) const {
+    return lengths.empty() ? uint64_t{units.size()} * message.unit_bytes
+                           : std::accumulate(lengths.begin(), lengths.end(), uint64_t{0});
+  }
 };
 
 // lost: the agent is not there any more. Whatever it had accepted, and whatever it is sent, completes so.

@@ -52,9 +52,11 @@ struct ModelConfig {
   float norm_eps = 1e-5f;
   Activation activation = Activation::silu;
   float activation_threshold = 0;  // of relu
-  bool gated = true;               // down(act(gate x) * up x); otherwise down(act(up x))
-  bool parallel = false;           // attention and FFN read the same x, and both are added to it
-  bool ffn_norm = true;  // the FFN reads x through a norm of its own; otherwise, where parallel, attention's
+  // Whether the activation is exactly 0 for some inputs, so that neurons behind it may give nothing.
+  bool rectifies() const { return activation == Activation::relu || activation == Activation::relu_squared; }
+  bool gated = true;      // down(act(gate x) * up x); otherwise down(act(up x))
+  bool parallel = false;  // attention and FFN read the same x, and both are added to it
+  bool ffn_norm = true;   // the FFN reads x through a norm of its own; otherwise, where parallel, attention's
   bool qk_norm =
       false;  // a norm (of `norm`'s kind, layer norms with bias) of each head of q, k before it turns
   bool qk_norm_wide = false;  // and not of each head, but of all of them at once (OLMoE)

@@ -245,6 +245,10 @@ Status Assembly::make_kernel(const RuntimeOptions& asked) {
   options.recording = recording;
   options.max_rows = plan.memory.model.max_rows;
   options.measure_every = config.measure_every;
+  // The load of units is compared over the windows that the balancer goes by, where it says so.
+  const Parameters& of_balancer = strategies->instance("balancer").choice().parameters;
+  if (const int64_t* const window = of_balancer.get<int64_t>("window"); window != nullptr && *window > 0)
+    options.load_window = static_cast<uint32_t>(*window);
   options.describe_extent = [this](uint32_t extent) {
     return plan.store.data_path() + ": " + plan.store.describe(extent);
   };

@@ -13,8 +13,15 @@ namespace {
 
 constexpr uint64_t kLookNs = 1'000'000'000;
 constexpr double kGb = 1e9;
-// How the backend of an agent begins for whose device this machine stands (tiers/gpu).
-constexpr std::string_view kStandsForIt = "host";
+constexpr const char* kStoodFor = "the host stands for it";
+
+// Whether the host plays the GPU of a tier, in a time that is the host's.
+bool is_stood_for(const Runtime& runtime, size_t tier) {
+  // How the backend of an agent begins for whose device this machine stands (tiers/gpu).
+  constexpr std::string_view kHost = "host";
+  return runtime.plan().tiers.memories[tier].computes_apart() && runtime.plan().config.clock != "model" &&
+         runtime.backend(tier).starts_with(kHost);
+}
 
 FoundMeter find_gpu(const Runtime& runtime) {
   const std::vector<Tier>& tiers = runtime.plan().tiers.memories;
@@ -22,8 +29,7 @@ FoundMeter find_gpu(const Runtime& runtime) {
   for (size_t tier = 0; tier < tiers.size(); ++tier) {
     if (!tiers[tier].computes_apart()) continue;
     gpus += tiers[tier].config.count;
-    if (runtime.backend(tier).starts_with(kStandsForIt))
-      return Error{Code::unsupported, tiers[tier].config.table(), "the host stands for it"};
+    if (is_stood_for(runtime, tier)) return Error{Code::unsupported, tiers[tier].config.table(), kStoodFor};
   }
   if (gpus == 0) return Error{Code::not_found, "tiers", "no GPU computes"};
   if (gpus > 1) {
@@ -39,7 +45,7 @@ UsedParts used_parts(const Runtime& runtime, const PowerDescription& power) {
   bool host_computes = false;
   double gpus = 0, bytes = 0;
   for (size_t tier = 0; tier < tiers.size(); ++tier) {
-    if (tiers[tier].computes_apart()) gpus += tiers[tier].config.count;
+    if (tiers[tier].computes_apart() && !is_stood_for(runtime, tier)) gpus += tiers[tier].config.count;
     if (tiers[tier].apart()) continue;
     host_computes = host_computes || tiers[tier].config.compute;
     bytes += static_cast<double>(runtime.budget(tier).used());
@@ -82,7 +88,15 @@ void RunEnergy::look_now(const RunProgress& progress) {
 }
 
 std::optional<EnergyTotals> RunEnergy::totals() const {
-  return ledger_ ? std::optional(ledger_->totals()) : std::nullopt;
+  if (!ledger_) return std::nullopt;
+  EnergyTotals totals = ledger_->totals();
+  const std::vector<Tier>& tiers = runtime_.plan().tiers.memories;
+  for (size_t tier = 0; tier < tiers.size(); ++tier) {
+    if (is_stood_for(runtime_, tier))
+      totals.not_counted.push_back(
+          {EnergyPart::gpu, fmt::format("{}: {}", tiers[tier].config.table(), kStoodFor)});
+  }
+  return totals;
 }
 
 EnergyReading RunEnergy::reading(const RunProgress& progress) const {

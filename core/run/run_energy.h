@@ -29,7 +29,9 @@ class RunEnergy {
   void look(const RunProgress& progress);
   // Where a part of the run begins or ends.
   void look_now(const RunProgress& progress);
-  // As of the last look. None: what the machine draws is not known (RunPlan::power).
+  // As of the last look. None: what the machine draws is not known (RunPlan::power). By the wall clock a GPU
+  // that the host stands for is not counted: the host's own parts have done its work. In virtual time it is
+  // one of the described machine's.
   std::optional<EnergyTotals> totals() const;
 
  private:

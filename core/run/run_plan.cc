@@ -72,6 +72,17 @@ Result<std::vector<StoredSite>> plan_recoding(TierTable& tiers, const Manifest& 
           : std::string("the store has several editions itself (model.editions); expected \"none\"")};
 }
 
+// Rows give all of their results to every token, and a router says which experts are used: neither fires.
+Status check_heat(const Config& config, const Manifest& manifest) {
+  const auto tells = [](const StoredSite& site) { return site.n_column_parts() != 0; };
+  if (config.heat.name.empty() || std::ranges::any_of(manifest.sites, tells)) return {};
+  return Error{
+      Code::unsupported, "heat.name",
+      fmt::format("nothing of {} fires, so that nothing is hot: it is stored in rows, or in whole experts; a "
+                  "network in neurons has model.layout = \"neuron\"; without heat: --set heat.name=",
+                  config.model)};
+}
+
 // What is drawn stands in the place of what is computed.
 Status check_activity(const Config& config) {
   if (config.activity.empty()) return {};
@@ -209,6 +220,7 @@ Result<RunPlan> plan_run(const Config& asked, const RuntimeOptions& options) {
   const auto of_model = std::make_shared<const ModelTensors>(found.store, found.source.get());
   TIERD_ASSIGN(ChosenStrategies chosen, choose_strategies(config, of_model));
   TIERD_TRY(chosen.check_model(manifest.config));
+  TIERD_TRY(check_heat(config, manifest));
   request.model.measure = config.measure_every != 0 || chosen.keep_heat();
   request.measures_beside = options.measures_beside && !chosen.keep_heat();
   TIERD_ASSIGN(StrategyChoices fallbacks, choose_fallbacks(config));
@@ -244,6 +256,8 @@ Result<RunPlan> plan_run(const Config& asked, const RuntimeOptions& options) {
     }
   }
   ModelPlan model = plan_model(manifest, memory.model);
+  // A drawn activity decides which neurons fire, whatever the activation would give.
+  for (Site& site : model.sites.all) site.never_silent = site.never_silent && config.activity.empty();
   for (size_t m = 0; m < tiers.topology.memories.size(); ++m) {
     const auto id = static_cast<MemoryId>(m + 1);
     const Tier& tier = tiers.tier_of(id);

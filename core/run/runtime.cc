@@ -199,14 +199,15 @@ Status Runtime::set_capacity(std::string_view capacity, bool fit, size_t tier) {
 }
 
 Status Runtime::swap(std::string_view kind, const StrategyConfig& strategy, const std::string& tier) {
+  const std::string table = kind == "cache" ? table_of_cache(tier) : std::string(kind);
   if (kind == "cache" && !now_->strategies->has_cache_of(tier)) {
-    return Error{Code::invalid_argument, tier.empty() ? "cache" : fmt::format("tiers.{}.cache", tier),
+    return Error{Code::invalid_argument, table,
                  tier.empty() ? "every tier has a cache of its own" : "the tier has no cache of its own"};
   }
-  TIERD_ASSIGN(
-      ChosenStrategy chosen,
-      choose_strategy(plugin_path(now_->plan.config), kind == "heat" ? "predictor" : kind, strategy,
-                      std::make_shared<const ModelTensors>(now_->plan.store, now_->plan.source.get())));
+  TIERD_ASSIGN(ChosenStrategy chosen,
+               choose_strategy(
+                   plugin_path(now_->plan.config), kind == "heat" ? "predictor" : kind, strategy,
+                   std::make_shared<const ModelTensors>(now_->plan.store, now_->plan.source.get()), table));
   if (chosen.tensors) TIERD_TRY(chosen.tensors->check_model(now_->plan.store.manifest().config));
   TIERD_TRY(engine_->drain());
   TIERD_TRY(replace(kind, std::move(chosen), strategy, tier));

@@ -20,6 +20,10 @@ PluginPath plugin_path(const Config& config) {
   return PluginPath::usual(config.plugin_path);
 }
 
+std::string table_of_cache(const std::string& tier) {
+  return tier.empty() ? "cache" : fmt::format("tiers.{}.cache", tier);
+}
+
 std::vector<const ChosenStrategy*> ChosenStrategies::all() const {
   std::vector<const ChosenStrategy*> all = {&predictor, &quantizer, &cache, &balancer, &heat};
   for (const auto& [tier, chosen] : tier_caches) all.push_back(&chosen);
@@ -47,16 +51,18 @@ std::vector<TableRequest> ChosenStrategies::tables() const {
 
 Result<ChosenStrategy> choose_strategy(const PluginPath& path, std::string_view kind,
                                        const StrategyConfig& strategy,
-                                       std::shared_ptr<const ModelTensors> model) {
+                                       std::shared_ptr<const ModelTensors> model, std::string_view table) {
+  if (table.empty()) table = kind;
   ChosenStrategy chosen;
   StrategyChoice& choice = chosen.choice;
-  TIERD_ASSIGN(choice.origin, path.find(kind, strategy.name));
+  TIERD_ASSIGN(choice.origin, path.find(kind, strategy.name, fmt::format("{}.name", table)));
   TIERD_ASSIGN(choice.plugin, load_plugin(choice.origin, kind, strategy.name));
-  TIERD_ASSIGN(choice.parameters, Parameters::read(*choice.plugin, strategy.settings, kKeysOfStrategy));
+  TIERD_ASSIGN(choice.parameters,
+               Parameters::read(*choice.plugin, strategy.settings, kKeysOfStrategy, table));
   if (strategy.tensors == ModelTensors::kName) {
     if (model == nullptr)
       return Error{
-          Code::unsupported, fmt::format("{}.tensors", kind),
+          Code::unsupported, fmt::format("{}.tensors", table),
           "\"model\" means those of the model, which is not read here; tier-train router writes them "
           "into a file"};
     chosen.tensors = std::move(model);
@@ -76,14 +82,15 @@ Result<ChosenStrategies> choose_strategies(const Config& config,
   TIERD_ASSIGN(chosen.cache, choose_strategy(path, "cache", config.cache, model));
   TIERD_ASSIGN(chosen.balancer, choose_strategy(path, "balancer", config.balancer, model));
   if (!config.heat.name.empty()) {
-    TIERD_ASSIGN(chosen.heat, choose_strategy(path, "predictor", config.heat, model));
+    TIERD_ASSIGN(chosen.heat, choose_strategy(path, "predictor", config.heat, model, "heat"));
     if (!offers_heat(*chosen.heat.choice.plugin))
       return Error{Code::unsupported, "heat.name",
                    fmt::format("predictor '{}' keeps no heat ({})", config.heat.name, TIERD_HEAT_1)};
   }
   for (const TierConfig& tier : config.tiers) {
     if (tier.cache.name.empty()) continue;
-    TIERD_ASSIGN(chosen.tier_caches[tier.name], choose_strategy(path, "cache", tier.cache, model));
+    TIERD_ASSIGN(chosen.tier_caches[tier.name],
+                 choose_strategy(path, "cache", tier.cache, model, table_of_cache(tier.name)));
   }
   return chosen;
 }
@@ -127,20 +134,24 @@ Error naming_model(Error error, const std::string& model) {
 
 Result<StrategyChoices> choose_fallbacks(const Config& config) {
   const PluginPath path = plugin_path(config);
-  const auto fallback = [&](std::string_view kind, const StrategyConfig& strategy) -> Result<StrategyChoice> {
+  const auto fallback = [&](std::string_view kind, const StrategyConfig& strategy,
+                            const std::string& table) -> Result<StrategyChoice> {
     if (strategy.fallback.empty()) return StrategyChoice{};
-    TIERD_ASSIGN(ChosenStrategy chosen, choose_strategy(path, kind, StrategyConfig{strategy.fallback}));
-    return std::move(chosen.choice);
+    StrategyChoice choice;
+    TIERD_ASSIGN(choice.origin, path.find(kind, strategy.fallback, table + ".fallback"));
+    TIERD_ASSIGN(choice.plugin, load_plugin(choice.origin, kind, strategy.fallback));
+    TIERD_ASSIGN(choice.parameters, Parameters::read(*choice.plugin, {}));
+    return choice;
   };
   StrategyChoices choices;
-  TIERD_ASSIGN(choices.predictor, fallback("predictor", config.predictor));
-  TIERD_ASSIGN(choices.quantizer, fallback("quantizer", config.quantizer));
-  TIERD_ASSIGN(choices.cache, fallback("cache", config.cache));
-  TIERD_ASSIGN(choices.balancer, fallback("balancer", config.balancer));
-  TIERD_ASSIGN(choices.heat, fallback("predictor", config.heat));
+  TIERD_ASSIGN(choices.predictor, fallback("predictor", config.predictor, "predictor"));
+  TIERD_ASSIGN(choices.quantizer, fallback("quantizer", config.quantizer, "quantizer"));
+  TIERD_ASSIGN(choices.cache, fallback("cache", config.cache, "cache"));
+  TIERD_ASSIGN(choices.balancer, fallback("balancer", config.balancer, "balancer"));
+  TIERD_ASSIGN(choices.heat, fallback("predictor", config.heat, "heat"));
   for (const TierConfig& tier : config.tiers) {
     if (tier.cache.name.empty()) continue;
-    TIERD_ASSIGN(choices.tier_caches[tier.name], fallback("cache", tier.cache));
+    TIERD_ASSIGN(choices.tier_caches[tier.name], fallback("cache", tier.cache, table_of_cache(tier.name)));
   }
   return choices;
 }

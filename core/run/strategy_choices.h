@@ -20,6 +20,9 @@ namespace tierd {
 // Where plugins are looked for: plugins.path, $TIERD_PLUGIN_PATH, the folder beside the program.
 PluginPath plugin_path(const Config& config);
 
+// The table of a cache: of one that the tier has of its own, or, where the name is empty, of all others.
+std::string table_of_cache(const std::string& tier);
+
 // A choice whose tensors are measured and not read yet, for want of a budget.
 struct ChosenStrategy {
   StrategyChoice choice;
@@ -43,11 +46,13 @@ struct ChosenStrategies {
   std::vector<const ChosenStrategy*> all() const;
 };
 
-// The plugin that a table of the configuration names, and what it is told. `model`: whose tensors are given
-// where the table says so; NULL: there is none. Errors name file or key.
+// The plugin that a table of the configuration names, and what it is told. `kind`: as plugins have it;
+// `table`: "heat", which has a predictor, or "tiers.gpu.cache"; empty: the kind. `model`: whose tensors are
+// given where the table says so; NULL: there is none. Errors name the file, or a key of the table.
 Result<ChosenStrategy> choose_strategy(const PluginPath& path, std::string_view kind,
                                        const StrategyConfig& strategy,
-                                       std::shared_ptr<const ModelTensors> model = nullptr);
+                                       std::shared_ptr<const ModelTensors> model = nullptr,
+                                       std::string_view table = {});
 
 // All of them, and the caches of tiers that name one.
 Result<ChosenStrategies> choose_strategies(const Config& config,

@@ -80,6 +80,7 @@ json site_json(const Site& site) {
                  {"output_to", columns_json(site.flow.output)},
                  {"editions", site.editions}};
   if (site.of_expert()) object["expert"] = site.expert;
+  if (site.never_silent) object["never_silent"] = true;
   return object;
 }
 
@@ -119,6 +120,7 @@ Site read_site(HeaderFields& fields, const json& object, uint64_t most_neurons) 
   site.layer_group = static_cast<uint16_t>(fields.number(object, "layer_group", UINT16_MAX));
   if (object.contains("expert"))
     site.expert = static_cast<uint32_t>(fields.number(object, "expert", kNoExpertNumber - 1));
+  if (object.contains("never_silent")) site.never_silent = fields.flag(object, "never_silent");
   site.label = static_cast<uint8_t>(fields.number(object, "slicing", UINT8_MAX));
   site.added = fields.flag(object, "added");
   site.run = static_cast<uint32_t>(fields.number(object, "run", kMostNeurons));

@@ -181,6 +181,28 @@ TEST(DramAgent, MovesASlotAndGivesTheRestBack) {
   EXPECT_EQ(resident(), 16) << "committed at once";
 }
 
+TEST(DramAgent, MovesTheBytesOfEachNeuronAlone) {
+  DramWorld world(16 * 4096);
+  const auto memory = world.memory();
+  std::fill_n(memory.data(), 1024, std::byte{5});
+  std::fill_n(memory.data() + 4096, 1024, std::byte{9});
+  const std::vector<Unit> units = {{0, 64}, {8, 72}};
+  const std::vector<uint32_t> lengths = {128, 512};
+  Request move = world.about(Op::move, {0, 64});
+  move.message.from = 1;
+  move.message.unit_bytes = 512;
+  move.message.n_units = 2;
+  move.payload.units = units;
+  move.payload.lengths = lengths;
+  const Done done = world.ask(move);
+  EXPECT_EQ(done.status, DoneStatus::ok);
+  EXPECT_EQ(done.n_done, 2u);
+  EXPECT_EQ(done.bytes, 128u + 512);
+  EXPECT_EQ(memory[4096 + 127], std::byte{5});
+  EXPECT_EQ(memory[4096 + 128], std::byte{9}) << "the padding is not moved";
+  EXPECT_EQ(memory[4096 + 1023], std::byte{5});
+}
+
 // It writes down what it hears, and how many pages of the arena were there then.
 class PageWitness final : public PageListener {
  public:

@@ -149,17 +149,31 @@ TEST_F(Energy, EveryConfigurationReports) {
   }
 }
 
-TEST_F(Energy, AGpuThatTheHostStandsForIsModelled) {
+// The host's processor has done its work, and is counted. In virtual time it is a part of the described
+// machine.
+TEST_F(Energy, AGpuThatTheHostStandsForIsNotCounted) {
   describe(kEnergy);
   const std::vector<std::string> with = {
       "--config", config_file("hybrid"),    "--set", "tiers.gpu.over=dram",
       "--set",    "tiers.gpu.backend=host", "--set", "tiers.dram.compute=false",
       "--set",    "run.dense=gpu",          "--set", "run.energy=" + machine()};
   const json energy = energy_of(with);
-  EXPECT_EQ(part(energy, "gpu")["source"], "modelled");
-  EXPECT_EQ(part(energy, "gpu")["why_modelled"], "tiers.gpu: the host stands for it");
-  EXPECT_GT(part(energy, "gpu")["decode_watts"].get<double>(), 199);
-  EXPECT_THAT(run(with).err, HasSubstr("(tiers.gpu: the host stands for it)"));
+  double joules = 0;
+  for (const json& one : energy["parts"]) {
+    EXPECT_NE(one["part"], "gpu");
+    joules += one["run_joules"].get<double>();
+  }
+  EXPECT_NEAR(energy["run"]["joules"].get<double>(), joules, 1e-9);
+  ASSERT_EQ(energy["not_counted"].size(), 1u);
+  EXPECT_EQ(energy["not_counted"][0]["part"], "gpu");
+  EXPECT_THAT(run(with).err,
+              HasSubstr("\n               not counted: gpu (tiers.gpu: the host stands for it)\n"));
+
+  std::vector<std::string> described = with;
+  described.insert(described.end(), {"--set", "run.clock=model", "--set", "run.machine=" + machine()});
+  const json virtual_time = energy_of(described);
+  EXPECT_NEAR(part(virtual_time, "gpu")["decode_watts"].get<double>(), 200, 1e-6);
+  EXPECT_TRUE(virtual_time["not_counted"].empty());
 }
 
 TEST_F(Energy, ADescriptionThatIsWrongIsRefusedInOneLine) {

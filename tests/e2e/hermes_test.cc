@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
+#include <numeric>
 
+#include "core/trace/reader.h"
 #include "tests/e2e/shipped_configuration.h"
 #include "tests/tier-trace/recorded_run.h"
 
@@ -15,6 +18,12 @@ using testing::HasSubstr;
 
 constexpr uint32_t kText = 16;  // tokens of the prompt
 constexpr uint32_t kMore = 40;
+
+// The counters of the units' work at the end of a run.
+struct UnitCounts {
+  std::vector<SiteLoad> sites;
+  uint32_t window = 0;
+};
 
 class Hermes : public testing::Test {
  protected:
@@ -36,6 +45,7 @@ class Hermes : public testing::Test {
     std::map<std::string, double> table, gpu, balancer;  // metrics of the strategies
     uint64_t between_dimms = 0;                          // neurons that moved
     uint64_t decode_ns = 0;
+    UnitCounts counted;  // by the kernel, at the end
   };
   // The GPU has room for what every step uses whole, and for copies.
   static Config hermes() {
@@ -85,7 +95,9 @@ class Hermes : public testing::Test {
       all.push_back(static_cast<uint32_t>(std::max_element(last.begin(), last.end()) - last.begin()));
     }
     EXPECT_TRUE(engine.drain().ok());
+    EXPECT_TRUE(runtime.end_recording().ok());
     said.tokens = std::move(all);
+    said.counted = {runtime.scheduler().loads().sites(), runtime.scheduler().loads().window()};
     const StrategySet& strategies = runtime.strategies();
     said.decode_ns = engine.decode_times().wall_ns;
     said.table = strategies.instance("heat").metrics();
@@ -109,7 +121,7 @@ TEST_F(Hermes, WritesTheTokensOfTheResidentRun) {
   check(said);
   EXPECT_GT(said.gpu.at("moved in"), 0) << "hot neurons have come to the GPU";
   EXPECT_GT(said.between_dimms, 0u) << "and cold ones from DIMM to DIMM";
-  EXPECT_LE(said.balancer.at("imbalance after"), said.balancer.at("imbalance before"));
+  EXPECT_LE(said.balancer.at("planned imbalance after"), said.balancer.at("planned imbalance before"));
   EXPECT_GT(said.balancer.at("hot share"), 0);
   // Half a byte for each of 6 x 1536 neurons.
   EXPECT_LT(said.table.at("state bytes"), 16 << 10);
@@ -181,6 +193,78 @@ TEST_F(Hermes, DecidesTheSameWhenItIsPlayedAgain) {
   std::filesystem::remove(config.trace);
 }
 
+// The executed load, against loops over the messages of the trace: neurons of completed runs.
+TEST_F(Hermes, LoadsAreThoseOfTheTrace) {
+  constexpr uint32_t kDimms = 8, kTiers = 2;
+  for (const int64_t window : {0, 3, 5}) {
+    Config config = hermes();
+    std::erase_if(config.balancer.settings, [](const Setting& s) { return s.key == "window"; });
+    config.balancer.settings.push_back({"window", window, "test"});
+    config.predictor = {"low-rank"};
+    config.predictor.tensors = std::string(kDemo) + "/predictor-r64.safetensors";
+    config.trace = testing::TempDir() + "loads-" + std::to_string(getpid()) + ".trace";
+    const Said said = say(config);
+    const uint32_t of = window == 0 ? 5 : static_cast<uint32_t>(window);
+    ASSERT_EQ(said.counted.window, of);
+
+    auto reader = TraceReader::open(config.trace);
+    ASSERT_TRUE(reader.ok()) << reader.error().line();
+    const Topology& topology = reader->header().scheduler.topology;
+    ASSERT_EQ(topology.units.size(), kDimms + 1u);
+    const auto unit_of = [&](uint16_t agent) {
+      return std::ranges::find(topology.units, agent, &ComputeUnit::agent) - topology.units.begin();
+    };
+    std::map<uint32_t, Message> posted;                                  // by slot
+    std::map<std::pair<SiteId, uint32_t>, std::vector<uint64_t>> loads;  // [site, window][units]
+    std::map<SiteId, uint32_t> passes;
+    bool prompt = false;
+    while (const Event* event = reader->peek()) {
+      if (const auto* begins = event->as<PassBegins>()) {
+        prompt = begins->bypass_caches;
+        if (!prompt) loads[{begins->site, passes[begins->site]++ / of}].resize(kDimms + 1);
+      }
+      if (const auto* post = event->as<Posted>()) posted[post->message.id.slot] = post->message;
+      if (const auto* end = event->as<Delivered>()) {
+        const Message& message = posted[end->done.id.slot];
+        if (message.op == Op::run && !prompt && end->done.status == DoneStatus::ok)
+          loads[{message.site, (passes[message.site] - 1) / of}][unit_of(message.agent)] += message.n_units;
+      }
+      reader->next();
+    }
+    ASSERT_TRUE(reader->whole());
+    std::filesystem::remove(config.trace);
+    uint64_t compared = 0;
+    for (SiteId s = 0; s < said.counted.sites.size(); ++s) {
+      const SiteLoad& counted = said.counted.sites[s];
+      ASSERT_EQ(counted.tiers.size(), kTiers);
+      EXPECT_EQ(counted.passes, passes[s]);
+      const auto dimms = std::ranges::find_if(topology.units, [&](const ComputeUnit& unit) {
+        return topology.memory(unit.memory).name == "ndp";
+      });
+      const auto first = static_cast<size_t>(dimms - topology.units.begin());
+      std::vector<uint64_t> all(kDimms + 1);
+      double imbalances = 0;
+      uint64_t windows = 0;
+      for (uint32_t w = 0; w * of < passes[s]; ++w) {
+        const std::vector<uint64_t>& load = loads[{s, w}];
+        for (size_t u = 0; u < load.size(); ++u) all[u] += load[u];
+        const auto of_dimms = std::span(load).subspan(first, kDimms);
+        const uint64_t sum = std::accumulate(of_dimms.begin(), of_dimms.end(), uint64_t{0});
+        if ((w + 1) * of > passes[s] || sum == 0) continue;
+        ++windows;
+        imbalances += static_cast<double>(std::ranges::max(of_dimms)) / (static_cast<double>(sum) / kDimms);
+      }
+      for (size_t u = 0; u < all.size(); ++u) EXPECT_EQ(counted.units[u].neurons, all[u]);
+      const TierWork& of_tier = counted.tiers[first == 0 ? 0 : 1];
+      EXPECT_EQ(of_tier.windows, windows);
+      if (windows == 0) continue;
+      EXPECT_NEAR(of_tier.imbalance(), imbalances / static_cast<double>(windows), 1e-9);
+      ++compared;
+    }
+    EXPECT_EQ(compared, 6u) << "the networks of the demo's layers";
+  }
+}
+
 TEST_F(Hermes, WhatCannotBeIsRefused) {
   const auto refused = [](auto change) {
     Config config = hermes();
@@ -193,6 +277,34 @@ TEST_F(Hermes, WhatCannotBeIsRefused) {
   };
   EXPECT_THAT(refused([](Config& c) { c.heat = {"dense"}; }),
               HasSubstr("heat.name: predictor 'dense' keeps no heat"));
+  EXPECT_THAT(
+      refused([](Config& c) { c.layout = "row"; }),
+      testing::AllOf(testing::StartsWith("heat.name: nothing of "), testing::EndsWith("--set heat.name=")));
+  // All neurons behind a SiLU fire.
+  for (const char* heat : {"state-table", "firing-rate"}) {
+    const std::string error = refused([&](Config& c) {
+      c.model = std::string(TIERD_SOURCE_DIR) + "/tests/golden/models/llama2";
+      c.heat = {heat};
+    });
+    EXPECT_THAT(error, HasSubstr("heat '" + std::string(heat) + "': could not be created: no neuron of "));
+    EXPECT_THAT(error, HasSubstr("tests/golden/models/llama2 is ever silent"));
+    EXPECT_THAT(error, testing::EndsWith("where [heat] does --set heat.name="));
+  }
+  // An error names the table that has the setting, not the kind of the plugin.
+  const auto set = [](StrategyConfig& strategy, const char* key) {
+    std::erase_if(strategy.settings, [&](const Setting& s) { return s.key == key; });
+    strategy.settings.push_back({key, int64_t{99}, "--set"});
+  };
+  EXPECT_THAT(refused([&](Config& c) { set(c.heat, "lambda"); }),
+              HasSubstr("--set: 'heat.lambda' is 99, a whole number within 0 and 15 was expected"));
+  EXPECT_THAT(refused([&](Config& c) { set(c.tier("gpu").cache, "hot"); }),
+              HasSubstr("--set: 'tiers.gpu.cache.hot' is 99"));
+  EXPECT_THAT(refused([](Config& c) { c.heat.name = "state-tabel"; }),
+              HasSubstr("heat.name: there is no predictor 'state-tabel'"));
+  EXPECT_THAT(refused([](Config& c) { c.heat.fallback = "densee"; }),
+              HasSubstr("heat.fallback: there is no predictor 'densee'"));
+  EXPECT_THAT(refused([](Config& c) { c.tier("ndp").cache.name = "hom"; }),
+              HasSubstr("tiers.ndp.cache.name: there is no cache 'hom'"));
   EXPECT_THAT(refused([](Config& c) { c.tier("ndp").link = "gpu"; }),
               HasSubstr("tiers.ndp.link: 'gpu' is not below"));
   EXPECT_THAT(refused([](Config& c) { c.tier("ndp").count = 1; }), HasSubstr("fetches nothing from itself"));

@@ -239,6 +239,9 @@ TEST_F(Server, MetricsCountWhatHappened) {
   EXPECT_GT(value("llamacpp:prompt_tokens_total"), 1);
   EXPECT_EQ(value("llamacpp:requests_processing"), 0);
   EXPECT_GT(value("tierd_link_bytes_total{from=\"flash\",to=\"dram\"}"), 0);
+  EXPECT_GT(value("tierd_link_payload_bytes_total{from=\"flash\",to=\"dram\"}"), 0);
+  EXPECT_LE(value("tierd_link_payload_bytes_total{from=\"flash\",to=\"dram\"}"),
+            value("tierd_link_bytes_total{from=\"flash\",to=\"dram\"}"));
   EXPECT_GT(value("tierd_budget_bytes{tier=\"dram\"}"), 0);
   EXPECT_LE(value("tierd_used_bytes{tier=\"dram\"}"), value("tierd_budget_bytes{tier=\"dram\"}"));
   EXPECT_EQ(value("tierd_pressure_shrinks_total{tier=\"dram\"}"), 0);

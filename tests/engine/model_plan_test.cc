@@ -129,6 +129,31 @@ TEST(ModelPlan, ALlamaLayer) {
   }
 }
 
+// Neurons behind a ReLU may give nothing, and so may channels of what it leaves.
+TEST(ModelPlan, NeuronsAreSilentBehindARelu) {
+  const auto silent = [](Activation activation, bool qkv_relu, Layout layout) {
+    ModelConfig config = small_llama();
+    config.activation = activation;
+    config.qkv_relu = qkv_relu;
+    const Manifest manifest = manifest_of(config, {.layout = layout});
+    const ModelPlan plan = plan_model(manifest, {.max_rows = 8, .logit_rows = 2, .context = 16});
+    std::string names;
+    for (SiteId s = 0; s < plan.sites.size(); ++s) {
+      const Site& site = plan.sites[s];
+      if (site.layer == 0 && !is_cut_into<Rows>(manifest.sites[s].cut) && !site.never_silent)
+        names += site.name.substr(site.name.rfind('.') + 1) + " ";
+    }
+    return names;
+  };
+  EXPECT_EQ(silent(Activation::silu, false, Layout::neuron), "");
+  EXPECT_EQ(silent(Activation::gelu_tanh, false, Layout::neuron), "");
+  EXPECT_EQ(silent(Activation::relu, false, Layout::neuron), "ffn ");
+  EXPECT_EQ(silent(Activation::relu_squared, false, Layout::neuron), "ffn ");
+  EXPECT_EQ(silent(Activation::silu, true, Layout::neuron), "qkv ");
+  EXPECT_EQ(silent(Activation::silu, false, Layout::channel_group), "");
+  EXPECT_EQ(silent(Activation::relu, false, Layout::channel_group), "down ");
+}
+
 // Whoever makes an input puts it into the order of the channels that use it.
 TEST(ModelPlan, InputsInTheOrderOfChannels) {
   ModelConfig config = small_llama();

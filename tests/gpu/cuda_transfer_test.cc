@@ -49,6 +49,25 @@ TEST_F(CudaTransfer, BringsTheSameBytesEitherWay) {
   }
 }
 
+// Slots are as large as the largest neuron; what is behind a neuron's own bytes neither comes nor is written.
+TEST_F(CudaTransfer, OnlyTheBytesOfEachNeuronCome) {
+  const PageRange all{0, kHostBytes}, half{0, kHostBytes / 2};
+  for (const PageRange& kept : {all, half, PageRange{}}) {
+    TransferWorld world(pools_);
+    pools_.keep_pages(1, {kept});
+    uint64_t moved = 0;
+    for (const uint64_t bytes : {uint64_t{6'912}, 5 * kMiB - 64}) {
+      const std::vector<uint32_t> from = slots_in(host_.bytes(), all, bytes, 4, random_);
+      std::vector<uint32_t> lengths;
+      for (size_t i = 0; i < from.size(); ++i)
+        lengths.push_back(i == 0 ? static_cast<uint32_t>(bytes) : 64 * (1 + random_.below(bytes / 64)));
+      EXPECT_TRUE(world.moves_parts(host_.bytes(), from, bytes, lengths));
+      for (const uint32_t length : lengths) moved += length;
+    }
+    EXPECT_EQ(world.counts().read_in_place + world.counts().gathered, moved);
+  }
+}
+
 // What lies in no range, or only in part, comes through blocks.
 TEST_F(CudaTransfer, AMoveMayComeBothWays) {
   TransferWorld world(pools_);

@@ -41,6 +41,17 @@ class TransferWorld {
         source, from, bytes, [&](const std::byte* slot, std::byte* to) { std::memcpy(to, slot, bytes); },
         [&] { return begin(source, bytes); });
   }
+  // The same of slots of which only the first `lengths` bytes are moved, [units].
+  testing::AssertionResult moves_parts(std::span<const std::byte> source, const std::vector<uint32_t>& from,
+                                       uint64_t bytes, const std::vector<uint32_t>& lengths) {
+    auto length = lengths.begin();
+    return lands(
+        source, from, bytes, [&](const std::byte* slot, std::byte* to) { std::memcpy(to, slot, *length++); },
+        [&] {
+          transfer_.begin({units_, bytes, lengths}, source.data(), there_.get(), host_);
+          return advance();
+        });
+  }
   // The same for neurons that are encoded anew.
   testing::AssertionResult encodes(std::span<const std::byte> source, std::vector<uint32_t> from,
                                    const NeuronRecoding& recoding) {
@@ -55,7 +66,7 @@ class TransferWorld {
 
   // Begins to move the units of the last moves() once more. Returns whether that is over already.
   bool begin(std::span<const std::byte> source, uint64_t bytes) {
-    transfer_.begin(units_, bytes, source.data(), there_.get(), host_);
+    transfer_.begin({units_, bytes}, source.data(), there_.get(), host_);
     return advance();
   }
 

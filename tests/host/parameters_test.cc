@@ -47,6 +47,16 @@ TEST(Parameters, DefaultsAreThoseOfTheDeclaration) {
   EXPECT_FALSE(parameters->lossy());
 }
 
+// [heat] has a predictor, and a tier a cache of its own.
+TEST(Parameters, AnErrorNamesTheTableThatHasTheSetting) {
+  const std::string_view own[] = {"name"};
+  EXPECT_EQ(
+      Parameters::read(plugin(), {{"window", int64_t{65}, "--set"}}, own, "tiers.gpu.cache").error().line(),
+      "--set: 'tiers.gpu.cache.window' is 65, a whole number within 1 and 64 was expected");
+  EXPECT_EQ(Parameters::read(plugin(), {{"window", int64_t{65}, "--set"}}, own).error().line(),
+            "--set: 'cache.window' is 65, a whole number within 1 and 64 was expected");
+}
+
 TEST(Parameters, SettingsLieOverThem) {
   const auto parameters = read({{"window", int64_t{64}, "a.toml:3"},
                                 {"share", int64_t{1}, "a.toml:4"},  // a whole number is a number

@@ -58,6 +58,15 @@ TEST(Chain, WhatIsMissingComesByWayOfTheMemoryBelow) {
   ASSERT_TRUE(world.pass(0, 1).ok());
   world.expect_whole(0, 1, {0, 1, 2, 3, 4, 5});
   EXPECT_EQ(world.flash.started.size(), 3u) << "nothing is read again";
+  for (const Read& move : world.mover.started) {
+    EXPECT_EQ(move.message.unit_bytes, kSlot);
+    EXPECT_THAT(move.lengths, testing::Each(kSlot - 64)) << "4000 bytes, to the next multiple of 64";
+    EXPECT_EQ(move.lengths.size(), move.units.size());
+  }
+  // The scripted agents say that whole slots have come.
+  const LinkCounters& link = world.scheduler->link_counters(1);
+  EXPECT_EQ(link.payload_bytes, link.neurons * (kSlot - 96));
+  EXPECT_EQ(link.padding_bytes(), link.neurons * 96);
   EXPECT_EQ(world.moved(), 12u);
   const SchedulerCounters& counters = world.scheduler->counters();
   EXPECT_EQ(counters.misses, 12u) << "of the memory that is computed from";

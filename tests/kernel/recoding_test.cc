@@ -48,6 +48,7 @@ TEST(Recoding, ALinkMakesWhatTheMemoryAboveHolds) {
     EXPECT_TRUE(recodes(move));
     EXPECT_EQ(move.message.edition, kMade);
     EXPECT_EQ(move.message.unit_bytes, kSlot) << "what crosses the link is stored neurons";
+    EXPECT_THAT(move.lengths, Each(kSlot - 64)) << "to the end of their last place";
     EXPECT_EQ(move.neurons.size(), move.units.size());
     moved.insert(moved.end(), move.neurons.begin(), move.neurons.end());
   }

@@ -27,6 +27,7 @@ Submit ManualFlash::submit(const Message& message, const Payload& payload) {
     Read read{message, {payload.units.begin(), payload.units.end()}, {}};
     for (const Unit& unit : payload.units) read.extents.push_back(unit.unit);
     read.neurons.assign(payload.neurons.begin(), payload.neurons.end());
+    read.lengths.assign(payload.lengths.begin(), payload.lengths.end());
     open.push_back(read);
     started.push_back(read);
     stamp(read, false);
@@ -53,6 +54,7 @@ void ManualFlash::finish(size_t i, DoneStatus status, uint32_t first_bad, uint16
   if (status == DoneStatus::ok) stamp(read, true);
   answer(read.message.id, status, status == DoneStatus::io_error ? error : 0, first_bad,
          status == DoneStatus::ok ? bytes : 0);
+  if (status == DoneStatus::ok) done_.back().n_done = read.message.n_units;
   if (first_bad < extents.size()) done_.back().bad_extent = extents[first_bad];
 }
 

@@ -28,6 +28,7 @@ struct Read {
   std::vector<Unit> units;
   Neurons extents;
   Neurons neurons = {};  // of a move that recodes
+  std::vector<uint32_t> lengths = {};
 };
 
 // Reads, and moves between memories, that the test ends. The oldest is first. A move names places in its

@@ -57,6 +57,37 @@ class States : public Plugged<tierd_heat_1> {
   tierd_predictor_1 predictor_{};
 };
 
+// A host says so of a model without a ReLU. One that is older says nothing.
+TEST(StateTable, AModelWhoseNeuronsAllFireIsRefused) {
+  for (const char* name : {"state-table", "firing-rate"}) {
+    const auto refused = [&](std::vector<bool> never_silent) {
+      SiteTable sites;
+      for (const bool never : never_silent) {
+        Site& site = sites.all.emplace_back();
+        site.name = "layers." + std::to_string(sites.size() - 1) + ".ffn";
+        site.label = TIERD_AXIS_NEURON;
+        site.n = 4;
+        site.never_silent = never;
+        site.editions = {static_cast<EditionId>(sites.editions.size())};
+        Edition& edition = sites.editions.emplace_back();
+        edition.owner = static_cast<SiteId>(sites.size() - 1);
+        edition.n = 4;
+        edition.slot_bytes = 64;
+      }
+      StrategyChoices choices = choose_all();
+      choices.heat = choose("predictor", name);
+      const auto made = StrategySet::create(choices, sites, {.topology = Topology::over_store(1)});
+      return made.ok() ? std::string("accepted") : made.error().line();
+    };
+    EXPECT_THAT(refused({true, true}),
+                testing::AllOf(testing::HasSubstr("heat '" + std::string(name) + "': could not be created: "),
+                               testing::HasSubstr("no neuron of MODEL is ever silent"),
+                               testing::EndsWith(" --set heat.name=")));
+    EXPECT_EQ(refused({true, false}), "accepted");
+    EXPECT_EQ(refused({}), "accepted");
+  }
+}
+
 TEST(StateTable, StatesFollowWhatFires) {
   States table({network(3)});
   table.fired(0, {0, 1});

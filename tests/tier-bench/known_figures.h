@@ -35,6 +35,7 @@ inline Round round_of(double seconds) {
   block.bandwidths = {4e9, 40e9};
   block.energy.emplace();
   block.energy->described_by = "box.toml";
+  block.energy->not_counted = {{EnergyPart::gpu, "tiers.gpu: the host stands for it"}};
   block.energy->parts = {{EnergyPart::processor, "RAPL", "", 0, 30 * seconds},
                          {EnergyPart::dram, "", "", 0, 2 * seconds}};
   block.energy->run = {.seconds = seconds,

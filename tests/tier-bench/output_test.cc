@@ -49,6 +49,7 @@ TEST(Report, FiguresOfADecodeTest) {
   EXPECT_DOUBLE_EQ(energy["embodied_grams_per_token"], 0.001);
   EXPECT_DOUBLE_EQ(energy["watts"]["processor"], 30);
   EXPECT_EQ(energy["sources"], json({{"processor", "RAPL"}, {"dram", "modelled"}}));
+  EXPECT_EQ(energy["not_counted"], json::array({"gpu (tiers.gpu: the host stands for it)"}));
 }
 
 TEST(Report, PredictionIsTheMeanOverSites) {
@@ -106,7 +107,7 @@ TEST(Output, TablesForAPerson) {
   EXPECT_THAT(text, HasSubstr("- tg10: 1 rounds were repeated"));
   EXPECT_THAT(text,
               HasSubstr("- tg10: 32 J and 3 mgCO2 a token, 1 mg of it embodied; dram 2 W modelled, processor "
-                        "30 W RAPL\n"));
+                        "30 W RAPL, not counted: gpu (tiers.gpu: the host stands for it)\n"));
   EXPECT_THAT(text, HasSubstr("configs/hybrid.toml --set a=1"));
   EXPECT_THAT(text, HasSubstr("memory cgroup at most 1.50 MB, limit 2.00 MB"));
   EXPECT_THAT(text, HasSubstr("commit abc"));

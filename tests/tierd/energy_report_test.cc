@@ -19,7 +19,7 @@ EnergyTotals totals() {
   totals.described_by = "/etc/tierd/box.toml";
   totals.grams_per_kwh = 820;
   totals.parts = {{EnergyPart::processor, "RAPL", "", 400, 1000},
-                  {EnergyPart::gpu, "", "tiers.gpu: the host stands for it", 3500, 8000},
+                  {EnergyPart::gpu, "", "libnvidia-ml.so.1: not found", 3500, 8000},
                   {EnergyPart::dram, "", "", 1.5, 4.25},
                   {EnergyPart::flash, "", "", 20, 50}};
   totals.decode = {
@@ -34,11 +34,21 @@ TEST(EnergyReport, LinesSayHowMuchAndWhoSaysSo) {
   EXPECT_EQ(
       energy_lines(energy_json(totals())),
       (Lines{{"energy",
-              "78.4 J a token; 392 W = processor 40 measured (RAPL) + gpu 350 modelled (tiers.gpu: the host "
-              "stands for it) + dram 0.15 modelled + flash 2 modelled"},
+              "78.4 J a token; 392 W = processor 40 measured (RAPL) + gpu 350 modelled (libnvidia-ml.so.1: "
+              "not found) + dram 0.15 modelled + flash 2 modelled"},
              {"carbon",
               "18.2 mgCO2 a token, 0.2 mg of it embodied; by box, 820 g/kWh; 9.05 kJ and 2.12 gCO2 "
               "the whole run"}}));
+  EnergyTotals stood_for = totals();
+  stood_for.parts.erase(stood_for.parts.begin() + 1);
+  stood_for.decode.joules -= 3500;
+  stood_for.not_counted = {{EnergyPart::gpu, "tiers.gpu: the host stands for it"}};
+  const auto lines = energy_lines(energy_json(stood_for));
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(lines[0].second,
+            "8.43 J a token; 42.1 W = processor 40 measured (RAPL) + dram 0.15 modelled + flash 2 modelled");
+  EXPECT_EQ(lines[2], (std::pair<std::string, std::string>(
+                          "", "not counted: gpu (tiers.gpu: the host stands for it)")));
   EnergyTotals none = totals();
   none.decode = {};
   none.parts[0].meter = "";

@@ -174,10 +174,10 @@ void DramAgent::run(const Message& message, const Payload& payload, Done& done) 
 
 // In order: a slot may be emptied by one and filled by the next.
 void DramAgent::move(const Request& request, Done& done) {
-  const uint64_t bytes = request.message.unit_bytes;
   const uint64_t end = options_.arena_bytes + options_.staging_bytes;
   const std::span<const std::byte> source = pools_.memory(request.message.from);
   for (const Unit& unit : request.payload.units) {
+    const uint64_t bytes = request.payload.moved_bytes(request.message, done.n_done);
     const uint64_t from = unit.unit * kPlaceUnit, to = unit.place * kPlaceUnit;
     if (from + bytes > source.size() || to + bytes > end) {
       done.status = DoneStatus::invalid_argument;
@@ -219,14 +219,14 @@ void DramAgent::expand(const Request& request, Done& done) {
                                     source.subspan(from, bytes), arena.subspan(to, dense));
     return good ? DoneStatus::ok : DoneStatus::corrupt;
   };
-  team_->run(ends.size(), 1, cost_of(uint64_t{ends.size()} * message.unit_bytes, 1),
+  team_->run(ends.size(), 1, cost_of(payload.moved_bytes(message), 1),
              [&](uint64_t first, uint64_t last, uint32_t) {
                for (uint64_t i = first; i < last; ++i) ends[i] = expand_one(i);
              });
   for (uint32_t i = 0; i < ends.size(); ++i) {
     if (ends[i] == DoneStatus::ok) {
       ++done.n_done;
-      done.bytes += message.unit_bytes;
+      done.bytes += payload.moved_bytes(message, i);
     } else if (done.status == DoneStatus::ok) {
       done.status = ends[i];
       done.first_bad = i;
@@ -271,8 +271,8 @@ void DramAgent::recode(const Request& request, Done& done) {
 }
 
 uint64_t DramAgent::crossing_bytes(const Message& message, const Payload& payload) const {
-  const uint64_t each = encodes(message) ? recoding_of(message.edition)->to_bytes() : message.unit_bytes;
-  return payload.units.size() * each;
+  if (encodes(message)) return payload.units.size() * recoding_of(message.edition)->to_bytes();
+  return payload.moved_bytes(message);
 }
 
 void DramAgent::resize(std::span<const Unit> in_use, Done& done) {

@@ -69,6 +69,8 @@ std::string energy_note(const std::string& test, const json& energy) {
     parts += fmt::format("{}{} {:.3g} W {}", parts.empty() ? "" : ", ", part, number(watts),
                          energy["sources"][part].get<std::string>());
   }
+  for (const json& part : energy["not_counted"])
+    parts += fmt::format(", not counted: {}", part.get<std::string>());
   return fmt::format("- {}: {} and {}CO2 a token, {}; {}\n", test,
                      format_joules(number(energy["joules_per_token"])),
                      format_grams(number(energy["grams_per_token"])),

@@ -162,7 +162,11 @@ json energy_json(const Measurement& result) {
     watts[of] = median([&](const EnergyTotals& t) { return ratio(t.parts[i].run_joules, t.run.seconds); });
     sources[of] = part.meter.empty() ? "modelled" : part.meter;
   }
+  json not_counted = json::array();
+  for (const EnergyTotals::NotCounted& one : first->not_counted)
+    not_counted.push_back(std::string(name(one.part)) + " (" + one.why + ")");
   return {{"described_by", first->described_by},
+          {"not_counted", std::move(not_counted)},
           {"joules_per_token", median([](const EnergyTotals& t) { return t.run.joules_per_token(); })},
           {"grams_per_token", median([](const EnergyTotals& t) { return t.run.grams_per_token(); })},
           {"embodied_grams_per_token",

@@ -52,7 +52,7 @@ std::string watts_text(const json& energy, const std::string& span) {
     } else if (measured) {
       text += " modelled";
     }
-    // Whoever sees a GPU in a report should know when there was none.
+    // A reader of a report with a GPU should know when no meter has seen it.
     if (part["part"] == name(EnergyPart::gpu) && !why.is_null())
       text += fmt::format(" ({})", why.get<std::string>());
   }
@@ -60,21 +60,7 @@ std::string watts_text(const json& energy, const std::string& span) {
                      text);
 }
 
-}  // namespace
-
-json energy_json(const std::optional<EnergyTotals>& totals) {
-  if (!totals)
-    return {{"unknown", "run.energy names no description, and the configurations' folder has none"}};
-  json parts = json::array();
-  for (const EnergyTotals::Part& part : totals->parts) parts.push_back(part_json(part, *totals));
-  return {{"described_by", totals->described_by},
-          {"grams_per_kwh", totals->grams_per_kwh},
-          {"parts", std::move(parts)},
-          {"decode", span_json(totals->decode)},
-          {"run", span_json(totals->run)}};
-}
-
-std::vector<std::pair<std::string, std::string>> energy_lines(const json& energy) {
+std::vector<std::pair<std::string, std::string>> sum_lines(const json& energy) {
   if (energy.contains("unknown")) return {{"energy", "unknown: " + energy["unknown"].get<std::string>()}};
   const json& decode = energy["decode"];
   const bool decoded = decode["tokens"].get<uint64_t>() != 0;
@@ -90,6 +76,34 @@ std::vector<std::pair<std::string, std::string>> energy_lines(const json& energy
       {"energy", fmt::format("{} a token; {}", format_joules(number("decode", "joules_per_token")), watts)},
       {"carbon", fmt::format("{}CO2 a token, {}; by {}", format_grams(number("decode", "grams_per_token")),
                              embodied_text(number("decode", "embodied_grams_per_token")), by)}};
+}
+
+}  // namespace
+
+json energy_json(const std::optional<EnergyTotals>& totals) {
+  if (!totals)
+    return {{"unknown", "run.energy names no description, and the configurations' folder has none"}};
+  json parts = json::array();
+  for (const EnergyTotals::Part& part : totals->parts) parts.push_back(part_json(part, *totals));
+  json not_counted = json::array();
+  for (const EnergyTotals::NotCounted& one : totals->not_counted)
+    not_counted.push_back({{"part", name(one.part)}, {"why", one.why}});
+  return {{"described_by", totals->described_by},
+          {"grams_per_kwh", totals->grams_per_kwh},
+          {"parts", std::move(parts)},
+          {"not_counted", std::move(not_counted)},
+          {"decode", span_json(totals->decode)},
+          {"run", span_json(totals->run)}};
+}
+
+std::vector<std::pair<std::string, std::string>> energy_lines(const json& energy) {
+  std::vector<std::pair<std::string, std::string>> lines = sum_lines(energy);
+  if (energy.contains("unknown")) return lines;
+  for (const json& one : energy["not_counted"]) {
+    lines.emplace_back("", fmt::format("not counted: {} ({})", one["part"].get<std::string>(),
+                                       one["why"].get<std::string>()));
+  }
+  return lines;
 }
 
 }  // namespace tierd

@@ -17,6 +17,7 @@
 #include "tools/tierd/report_numbers.h"
 #include "tools/tierd/strategy_report.h"
 #include "tools/tierd/tier_report.h"
+#include "tools/tierd/unit_report.h"
 
 namespace tierd {
 namespace {
@@ -111,6 +112,8 @@ json report_json(Runtime& runtime, const RunResult& result) {
   report["shared_work"] = compute.shared_work;
   report["activation_error"] = compute.activation_error;
   report["tiers"] = tiers_json(runtime);
+  report["units"] = units_json(runtime);
+  report["idle_windows"] = idle_json(runtime);
   report["links"] = links_json(runtime, result.links_before, runtime.engine().decode_times().steps);
   if (result.pressure)
     report["pressure"] = {{"shrinks", result.pressure->shrinks}, {"grows", result.pressure->grows}};
@@ -195,6 +198,7 @@ std::string report_text(const json& r) {
   if (r["strategies"].contains("heat")) line("heat", heat_text(r["strategies"]["heat"]));
   if (const std::string said = metrics_text(r["strategies"]["balancer"]); !said.empty())
     line("balancer", said);
+  for (const auto& [label, value] : unit_lines(r)) line(label, value);
   line("bytes/token",
        fmt::format("read {} in {:.0f} reads ({}) for {} wanted of flash; resident {} ({})",
                    size_text(decode["read_bytes"]), decode["reads"].get<double>(),

@@ -12,7 +12,7 @@ namespace tierd {
 nlohmann::json strategies_json(Runtime& runtime);
 std::string strategies_text(const nlohmann::json& strategies);
 
-// What a strategy says of itself: "hot share 0.1, imbalance after 1.003"; empty where it says nothing.
+// Returns the metrics of a strategy: "hot share 0.1, asked to move 12"; empty where it says nothing.
 std::string metrics_text(const nlohmann::json& strategy);
 // "state-table, 0.21 ms a step: accuracy 0.97, recall 0.02", of the "heat" among the strategies.
 std::string heat_text(const nlohmann::json& heat);

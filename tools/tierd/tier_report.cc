@@ -138,6 +138,7 @@ json tiers_json(const Runtime& runtime) {
 json links_json(const Runtime& runtime, const std::vector<TierLink>& before, uint64_t steps) {
   json list = json::array();
   const std::vector<TierLink> all = runtime.links();
+  const auto each = [&](uint64_t bytes) { return per(static_cast<double>(bytes), steps); };
   for (size_t l = 0; l < all.size(); ++l) {
     const LinkCounters& link = all[l].counters;
     const LinkCounters first = l < before.size() ? before[l].counters : link;
@@ -146,7 +147,11 @@ json links_json(const Runtime& runtime, const std::vector<TierLink>& before, uin
                     {"messages", link.messages},
                     {"neurons", link.neurons},
                     {"bytes", link.bytes},
-                    {"decode_bytes", per(static_cast<double>(link.bytes - first.bytes), steps)},
+                    {"payload_bytes", link.payload_bytes},
+                    {"padding_bytes", link.padding_bytes()},
+                    {"decode_bytes", each(link.bytes - first.bytes)},
+                    {"decode_payload_bytes", each(link.payload_bytes - first.payload_bytes)},
+                    {"decode_padding_bytes", each(link.padding_bytes() - first.padding_bytes())},
                     {"decode_busy_ms", per(static_cast<double>(link.busy_ns - first.busy_ns) * kMs, steps)}});
   }
   return list;
@@ -184,10 +189,11 @@ std::vector<std::pair<std::string, std::string>> tier_lines(const json& report) 
   if (report["links"].size() > 1) {
     for (const json& link : report["links"]) {
       lines.emplace_back(
-          "link", fmt::format("{} to {}: {} in {} messages of {} neurons{}", link["from"].get<std::string>(),
-                              link["to"].get<std::string>(), size_text(link["bytes"]),
-                              link["messages"].get<uint64_t>(), link["neurons"].get<uint64_t>(),
-                              each_token_text(link, report["decode"])));
+          "link", fmt::format("{} to {}: {} ({} of weights, {} of padding) in {} messages of {} neurons{}",
+                              link["from"].get<std::string>(), link["to"].get<std::string>(),
+                              size_text(link["bytes"]), size_text(link["payload_bytes"]),
+                              size_text(link["padding_bytes"]), link["messages"].get<uint64_t>(),
+                              link["neurons"].get<uint64_t>(), each_token_text(link, report["decode"])));
     }
   }
   return lines;

@@ -33,6 +33,11 @@ class Host {
   uint32_t expert(uint32_t s) const {
     return fills(site(s), &tierd_site_view::expert) ? site(s).expert : TIERD_NO_EXPERT;
   }
+  // Whether each neuron of the site gives something to every row. Under a host older than 2.10, which does
+  // not tell: no.
+  bool never_silent(uint32_t s) const {
+    return fills(site(s), &tierd_site_view::never_silent) && site(s).never_silent != 0;
+  }
   // Whether a step that passes site `s` is known to pass `later`, of this step or the next one.
   bool surely_passes(uint32_t s, uint32_t later) const {
     if (expert(later) == TIERD_NO_EXPERT) return true;

@@ -31,7 +31,7 @@ extern "C" {
 #endif
 
 #define TIERD_ABI_MAJOR 2
-#define TIERD_ABI_MINOR 9
+#define TIERD_ABI_MINOR 10
 
 typedef struct tierd_plugin {
   /* These three are read before all else. */

@@ -50,6 +50,10 @@ typedef struct tierd_site_view {
   /* Whose operator it is, where each expert of a mixture has operators of its own: a step passes only those
    * of the experts that the layer's router has chosen. Else TIERD_NO_EXPERT. Since 2.7. */
   uint32_t expert;
+  /* 1: each neuron gives something to every row, as behind a SiLU, so that nothing tells neurons that fire
+   * from others. 0: some give exactly nothing to a row, as behind a ReLU, or the host does not know. Since
+   * 2.10. */
+  uint32_t never_silent;
 } tierd_site_view;
 
 /* Where neurons can be beside the store: a tier's memory, or that of one of its agents. */

@@ -195,6 +195,8 @@ void Computation::on_done(const Message& message, const Done& done) {
   busy_.add(done.start_ns, done.done_ns);
   UnitPass& unit = units_[unit_of(message.agent)];
   unit.computed(message.id);
+  if (units() > 1) unit.busy.add(done.start_ns, done.done_ns);
+  if (done.status == DoneStatus::ok) unit.computed_neurons += message.n_units;
   input_ready_ |= message.id == before_;
   --unit.running;
   if (message.n_units != 0) --unit.computing;

@@ -44,6 +44,7 @@ class Computation : private CompletionSink {
   void ask(const Asked& asked) { asked_ = asked; }
   // Its gatherings are added before anything is posted.
   UnitPass& unit(UnitId unit) { return units_[unit]; }
+  std::span<UnitPass> all_units() { return units_; }
 
   // Posts what can be computed now, as far as there is room for messages.
   void post();

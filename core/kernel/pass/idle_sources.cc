@@ -22,11 +22,36 @@ IdleSources::IdleSources(const SiteTable& sites, Strategies& strategies, const T
   }
 }
 
-Status IdleSources::use(SiteId site) {
+Status IdleSources::use(SiteId site, uint64_t now_ns) {
+  begin_ns_.reset();
   for (size_t m = 0; m < idle_.size(); ++m) idle_[m] = are_idle(m) ? 1 : 0;
   if (std::ranges::count(idle_, 1) == 0) return {};
+  begin_ns_ = now_ns;
   TIERD_TRY(ask_caches(site));
   return ask_balancer(site);
+}
+
+// A unit may run segments of a pass of which it computes no neuron.
+void IdleSources::end(uint64_t now_ns, std::span<const UnitPass> units) {
+  if (!begin_ns_) return;
+  std::vector<uint8_t> is_source(units.size(), 0);
+  for (size_t m = 0; m < idle_.size(); ++m) {
+    for (const UnitId unit : sources_[m]) is_source[unit] |= idle_[m];
+  }
+  std::vector<IdleTime::Interval> runs;
+  for (size_t u = 0; u < units.size(); ++u) {
+    const auto& of_unit = units[u].busy.intervals();
+    if (is_source[u] != 0) runs.insert(runs.end(), of_unit.begin(), of_unit.end());
+  }
+  time_.add_window({*begin_ns_, now_ns}, std::move(runs));
+  begin_ns_.reset();
+  for (Supply& supply : supplies_) time_.add_moves(supply.take_spare_moves());
+}
+
+IdleCounters IdleSources::counters() const {
+  IdleTime time = time_;
+  for (const Supply& supply : supplies_) time.add_moves(supply.spare_moves());
+  return time.counters();
 }
 
 bool IdleSources::are_idle(size_t memory) const {

@@ -5,11 +5,15 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "core/base/result.h"
 #include "core/kernel/memory.h"
+#include "core/kernel/pass/idle_time.h"
 #include "core/kernel/pass/pass_plan.h"
+#include "core/kernel/pass/unit_pass.h"
 #include "core/kernel/site.h"
 #include "core/kernel/strategies.h"
 #include "core/kernel/supply/supply.h"
@@ -24,7 +28,12 @@ class IdleSources {
 
   // Once the present pass, which is of `site`, was planned: has each memory whose sources are idle fetch what
   // its cache, and the balancer, want there. Error: plugin_fault.
-  Status use(SiteId site);
+  Status use(SiteId site, uint64_t now_ns);
+  // Ends the window of the present pass, if there is one, once nothing of the pass runs any more. `units`
+  // [units] of the topology.
+  void end(uint64_t now_ns, std::span<const UnitPass> units);
+  // Returns what was counted so far, the moves included that ended after the last window.
+  IdleCounters counters() const;
 
  private:
   bool are_idle(size_t memory) const;
@@ -38,6 +47,8 @@ class IdleSources {
   std::deque<Supply>& supplies_;
   std::vector<std::vector<UnitId>> sources_;  // [memories] units that compute from those with a link to it
   std::vector<uint8_t> idle_;                 // [memories] whether all of these are, in the present pass
+  std::optional<uint64_t> begin_ns_;          // of the present pass, where one of them is
+  IdleTime time_;
 };
 
 }  // namespace tierd

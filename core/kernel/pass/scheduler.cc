@@ -25,6 +25,7 @@ Scheduler::Scheduler(Dispatcher& dispatcher, const SiteTable& sites, Strategies&
       firing_(dispatcher, sites, strategies, options_.topology, plan_, options_.recording),
       idle_sources_(sites, strategies, options_.topology, plan_, supplies_),
       arenas_(sites, strategies, placement, options_.topology),
+      loads_(sites.size(), options_.topology, options_.load_window),
       use_(sites.size()) {
   const std::vector<Memory>& memories = options_.topology.memories;
   TIERD_CHECK(residencies.size() == memories.size() && strategies.caches.size() == memories.size());
@@ -66,7 +67,7 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
   current.joins = status.ok() && joins(current);
   if (status.ok() && !(current.joins && joint_runs_.goes_on_with(request))) (void)co_await post_joint_run();
   if (status.ok()) status = admit(current);
-  if (status.ok() && !request.bypass_caches) status = idle_sources_.use(site);
+  if (status.ok() && !request.bypass_caches) status = idle_sources_.use(site, dispatcher_.now_ns());
 
   bool looked_ahead = false;
   while (status.ok() && !current.joins) {
@@ -87,6 +88,8 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
   while (computation_.running()) co_await changed_;
   if (status.ok()) status = computation_.status();
   compute_ns_ += computation_.take_busy_ns();
+  idle_sources_.end(dispatcher_.now_ns(), computation_.all_units());
+  if (status.ok() && !request.bypass_caches && units() > 1) loads_.add(site, computation_.all_units());
 
   end_gatherings();
   if (status.ok() && !looked_ahead) status = observe(current);

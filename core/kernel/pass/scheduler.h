@@ -25,6 +25,7 @@
 #include "core/kernel/pass/prediction.h"
 #include "core/kernel/pass/recording.h"
 #include "core/kernel/pass/row_masks.h"
+#include "core/kernel/pass/unit_loads.h"
 #include "core/kernel/placement.h"
 #include "core/kernel/post/dispatcher.h"
 #include "core/kernel/post/task.h"
@@ -47,6 +48,8 @@ class Scheduler {
     // In every so many steps, sites that can tell are computed whole, and what was not predicted is measured
     // and left out of the result. 0: never.
     uint32_t measure_every = 0;
+    // So many passes of a site are a window in which the load of units is compared (UnitLoads).
+    uint32_t load_window = 5;
     Recording* recording = nullptr;  // of a run without weights
     // Names an extent in an error: file, offset, site.
     std::function<std::string(uint32_t extent)> describe_extent;
@@ -115,6 +118,9 @@ class Scheduler {
   uint64_t predictor_ns() const { return strategies_.predictor.ns; }
   uint64_t fetching_ns() const;
   const std::vector<SiteUse>& use() const { return use_; }  // [sites]
+  // Both count since this scheduler was made: the work of several units, and the moves while they were idle.
+  const UnitLoads& loads() const { return loads_; }
+  IdleCounters idle() const { return idle_sources_.counters(); }
 
  private:
   // The present pass.
@@ -177,6 +183,7 @@ class Scheduler {
   Firing firing_;
   IdleSources idle_sources_;
   Arenas arenas_;
+  UnitLoads loads_;                  // of several units
   std::vector<SiteUse> use_;         // [sites]
   std::vector<uint64_t> row_masks_;  // of the present pass, where rows use different neurons
   std::vector<float> contribution_;  // used by one function, kept for its memory

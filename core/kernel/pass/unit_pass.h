@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/kernel/post/busy_time.h"
 #include "core/kernel/site.h"
 #include "core/kernel/supply/gathering.h"
 #include "core/message/message.h"
@@ -34,13 +35,15 @@ class UnitPass {
   // Not ok once a transfer that the pass cannot do without has failed.
   Status status() const;
 
-  bool merges = false;     // results go to it, and it runs the segment after
-  bool begun = false;      // something was posted
-  bool cleared = false;    // its results begin at zero
-  bool has_input = false;  // it has taken the input of others
-  bool finished = false;   // the segment after was posted
-  uint32_t running = 0;    // messages under way
-  uint32_t computing = 0;  // those with neurons
+  bool merges = false;            // results go to it, and it runs the segment after
+  bool begun = false;             // something was posted
+  bool cleared = false;           // its results begin at zero
+  bool has_input = false;         // it has taken the input of others
+  bool finished = false;          // the segment after was posted
+  uint32_t running = 0;           // messages under way
+  uint32_t computing = 0;         // those with neurons
+  uint64_t computed_neurons = 0;  // by messages that are over
+  BusyTime busy;                  // with messages under way; where several units compute
   // What it takes of others, once that is known.
   std::vector<Take> input;
   std::vector<Take> results;

@@ -10,7 +10,11 @@ namespace tierd {
 
 class BusyTime {
  public:
+  using Interval = std::pair<uint64_t, uint64_t>;  // from the first to the second, ns
+
   void add(uint64_t begin_ns, uint64_t end_ns) { intervals_.emplace_back(begin_ns, end_ns); }
+  // Returns what was added since the last call of `take`, in no order.
+  const std::vector<Interval>& intervals() const { return intervals_; }
 
   // The length in ns of the union of all that was added since the last call.
   uint64_t take() {
@@ -27,7 +31,7 @@ class BusyTime {
   }
 
  private:
-  std::vector<std::pair<uint64_t, uint64_t>> intervals_;
+  std::vector<Interval> intervals_;
 };
 
 }  // namespace tierd

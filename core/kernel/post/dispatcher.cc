@@ -71,10 +71,12 @@ MessageId Dispatcher::post(Message message, const Payload& payload, CompletionSi
   entry.units.assign(payload.units.begin(), payload.units.end());
   entry.gives.assign(payload.gives.begin(), payload.gives.end());
   entry.neurons.assign(payload.neurons.begin(), payload.neurons.end());
+  entry.lengths.assign(payload.lengths.begin(), payload.lengths.end());
   entry.sites.assign(payload.sites.begin(), payload.sites.end());
   entry.payload = payload;
   entry.payload.units = entry.units;
   entry.payload.neurons = entry.neurons;
+  entry.payload.lengths = entry.lengths;
   entry.payload.gives = entry.gives;
   entry.payload.sites = entry.sites;
   entry.sink = &sink;

@@ -59,8 +59,8 @@ class Dispatcher {
   uint32_t max_units() const { return options_.max_units; }
   const Options& options() const { return options_; }
   // Queues the request; it is sent as soon as the agent has a credit, by priority, then in order. Needs
-  // can_post(). The payload's units, at most max_units, its gives, neurons and sites are copied; all else
-  // that it refers to stays until the completion.
+  // can_post(). The payload's units, at most max_units, its gives, neurons, lengths and sites are copied; all
+  // else that it refers to stays until the completion.
   MessageId post(Message message, const Payload& payload, CompletionSink& sink);
   // Advice: a request that still waits here completes as cancelled in the next turn, one that was sent is
   // asked to.
@@ -107,6 +107,7 @@ class Dispatcher {
     std::vector<Unit> units;
     std::vector<Give> gives;
     std::vector<uint32_t> neurons;
+    std::vector<uint32_t> lengths;
     std::vector<SiteRun> sites;
     Payload payload;
     CompletionSink* sink = nullptr;

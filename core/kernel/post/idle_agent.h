@@ -20,7 +20,7 @@ class IdleAgent final : public Agent {
 
   std::string_view name() const override { return "idle"; }
   uint32_t credits() const override { return credits_; }
-  Submit submit(const Message& message, const Payload&) override {
+  Submit submit(const Message& message, const Payload& payload) override {
     if (done_.size() == credits_) return Submit::busy;
     Done& done = done_.emplace_back();
     done.id = message.id;
@@ -32,8 +32,8 @@ class IdleAgent final : public Agent {
       done.bytes = uint64_t{message.n_units} * stored.slot_bytes;
     } else if (message.op == Op::move) {
       const bool made = (message.flags & kRecode) != 0;
-      const uint32_t becomes = made ? editions_[message.edition].bytes.front() : message.unit_bytes;
-      done.bytes = uint64_t{message.n_units} * std::min(message.unit_bytes, becomes);
+      const uint64_t becomes = made ? editions_[message.edition].bytes.front() : message.unit_bytes;
+      done.bytes = std::min(payload.moved_bytes(message), message.n_units * becomes);
     }
     return Submit::ok;
   }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <utility>
 #include <vector>
 
 #include "core/base/result.h"
@@ -17,6 +18,14 @@
 #include "core/kernel/supply/transfers.h"
 
 namespace tierd {
+
+// A message that is over, of those that no pass waits for.
+struct SpareMove {
+  uint64_t start_ns = 0;
+  uint64_t done_ns = 0;
+  uint64_t neurons = 0;
+  uint64_t bytes = 0;
+};
 
 class SpareTime {
  public:
@@ -41,6 +50,12 @@ class SpareTime {
   // Forgets what was not started.
   void end() { asked_.clear(); }
 
+  // Notes the end of a message that it has started.
+  void moved(const Done& done) { moves_.push_back({done.start_ns, done.done_ns, done.n_done, done.bytes}); }
+  // Returns the messages that ended since the last call of `take_moves`.
+  const std::vector<SpareMove>& moves() const { return moves_; }
+  std::vector<SpareMove> take_moves() { return std::exchange(moves_, {}); }
+
  private:
   struct Asked {
     WantedNeurons wanted;
@@ -53,6 +68,7 @@ class SpareTime {
   Context context_;
   std::deque<Asked> asked_;
   std::vector<uint32_t> some_;  // of one message
+  std::vector<SpareMove> moves_;
 };
 
 }  // namespace tierd

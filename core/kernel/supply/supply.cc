@@ -245,7 +245,7 @@ bool Supply::transferring(SiteId site, uint32_t step) const {
   });
 }
 
-void Supply::count(const Message& message, const Done& done) {
+void Supply::count(const Message& message, const Done& done, std::span<Transfer* const> transfers) {
   const MemoryId from = message.op == Op::read ? kStore : message.from;
   const std::vector<Transfers::From>& sources = transfers_.sources();
   const auto source = std::ranges::find(sources, from, &Transfers::From::memory);
@@ -254,16 +254,18 @@ void Supply::count(const Message& message, const Done& done) {
   ++link.messages;
   link.neurons += done.n_done;
   link.bytes += done.bytes;
+  link.payload_bytes += std::min(done.bytes, transfers_.payload_bytes(transfers, done.n_done));
   // Messages end in the order of their ends.
   uint64_t& until = links_busy_until_[index];
   link.busy_ns += done.done_ns - std::min(done.done_ns, std::max(until, done.start_ns));
   until = std::max(until, done.done_ns);
+  if (!transfers.empty() && transfers.front()->meanwhile) spare_time_.moved(done);
 }
 
 void Supply::on_done(const Message& message, const Done& done) {
-  count(message, done);
   std::vector<Transfer*> transfers;
   transfers_.ended(message.id, transfers);
+  count(message, done, transfers);
   const bool alone = transfers.size() == 1;
   for (Transfer* transfer : transfers) {
     if (done.status == DoneStatus::ok) {

@@ -93,6 +93,9 @@ class Supply : private CompletionSink {
   void fetch_meanwhile(WantedNeurons wanted, bool moves_home) {
     spare_time_.ask(std::move(wanted), moves_home);
   }
+  // Returns the messages of `fetch_meanwhile` that ended since the last call of `take_spare_moves`.
+  const std::vector<SpareMove>& spare_moves() const { return spare_time_.moves(); }
+  std::vector<SpareMove> take_spare_moves() { return spare_time_.take_moves(); }
 
   // Gives up everything; `idle` once nothing is under way.
   void give_up_all();
@@ -115,7 +118,7 @@ class Supply : private CompletionSink {
   void count_on(size_t link, const LinkCounters& from) { links_[link] += from; }
 
  private:
-  void count(const Message& message, const Done& done);
+  void count(const Message& message, const Done& done, std::span<Transfer* const> transfers);
   void on_done(const Message& message, const Done& done) override;
   void landed(Transfer& transfer, uint64_t bytes);
   void failed(Transfer& transfer, const Done& done, bool alone);

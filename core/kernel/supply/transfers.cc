@@ -98,6 +98,17 @@ void Transfers::list(const Transfer& transfer) {
   });
 }
 
+// The slots of an edition are as large as its largest neuron: only a neuron's own bytes are moved, to the end
+// of their last place.
+void Transfers::list_lengths(std::span<Transfer* const> transfers) {
+  lengths_.clear();
+  for (const Transfer* transfer : transfers) {
+    const std::vector<uint32_t>& bytes = sites_.editions[edition_at_source(*transfer)].bytes;
+    for (const uint32_t neuron : transfer->neurons)
+      lengths_.push_back(static_cast<uint32_t>(align_up(bytes[neuron], kPlaceUnit)));
+  }
+}
+
 void Transfers::post(std::span<Transfer* const> transfers) {
   units_.clear();
   for (Transfer* transfer : transfers) {
@@ -128,6 +139,10 @@ void Transfers::post(std::span<Transfer* const> transfers) {
     for (const Transfer* of : transfers)
       neurons_.insert(neurons_.end(), of->neurons.begin(), of->neurons.end());
     payload.neurons = neurons_;
+  }
+  if (message.op == Op::move) {
+    list_lengths(transfers);
+    payload.lengths = lengths_;
   }
   const MessageId id = dispatcher_.post(message, payload, sink_);
   for (Transfer* transfer : transfers) transfer->message = id;
@@ -282,6 +297,17 @@ void Transfers::ended(MessageId message, std::vector<Transfer*>& transfers) {
   transfers.clear();
   transfers.swap(of_message_[message.slot]);
   for (const Transfer* transfer : transfers) TIERD_CHECK(transfer->message == message);
+}
+
+uint64_t Transfers::payload_bytes(std::span<Transfer* const> transfers, uint64_t neurons) const {
+  uint64_t bytes = 0;
+  for (const Transfer* transfer : transfers) {
+    for (const uint32_t neuron : transfer->neurons) {
+      if (neurons-- == 0) return bytes;
+      bytes += crossing_bytes(*transfer, neuron);
+    }
+  }
+  return bytes;
 }
 
 void Transfers::abandon(Transfer& transfer) {

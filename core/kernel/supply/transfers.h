@@ -3,6 +3,7 @@
 // becomes of it, is the business of supply and gathering.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -105,6 +106,9 @@ class Transfers {
   void ended(MessageId message, std::vector<Transfer*>& transfers);
   // Nobody wants it any more: its message is cancelled once that is so of all that it fetches.
   void abandon(Transfer& transfer);
+  // Returns the bytes of weights, without padding, of the first `neurons` that a message with these transfers
+  // has fetched, as they crossed the link.
+  uint64_t payload_bytes(std::span<Transfer* const> transfers, uint64_t neurons) const;
   // Why a message that fetches nothing but this has failed.
   Error error(const Transfer& transfer, const Done& done) const;
 
@@ -156,8 +160,15 @@ class Transfers {
   // by side in the file is one read of the device, whichever edition it belongs to.
   void post(std::span<Transfer* const> transfers);
   void list(const Transfer& transfer);
+  void list_lengths(std::span<Transfer* const> transfers);
   // What a transfer's neurons are where they come from.
   EditionId edition_at_source(const Transfer& transfer) const;
+  // Returns the bytes of weights of a neuron as it crosses the link: bitmaps are expanded behind the link,
+  // and neurons of fewer bits are made before it.
+  uint32_t crossing_bytes(const Transfer& transfer, uint32_t neuron) const {
+    return std::min(sites_.editions[edition_at_source(transfer)].bytes[neuron],
+                    sites_.editions[transfer.edition].bytes[neuron]);
+  }
 
   Dispatcher& dispatcher_;
   const SiteTable& sites_;
@@ -174,7 +185,7 @@ class Transfers {
   std::vector<Transfer*> unused_;                   // closed, with their memory
   std::vector<std::vector<Transfer*>> of_message_;  // by message slot
   std::vector<Unit> units_;                         // of one message
-  std::vector<uint32_t> neurons_;                   // likewise
+  std::vector<uint32_t> neurons_, lengths_;         // likewise
   std::vector<NextRuns> asked_;                     // what start_runs is to start
   std::vector<Transfer*> started_;                  // by the last call that started some
 };

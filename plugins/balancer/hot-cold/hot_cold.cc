@@ -173,8 +173,9 @@ class HotCold {
     host_.metric("asked to move", static_cast<double>(moved_));
   }
 
-  // The heaviest cold unit's load over the mean, on the mean of all remappings: as it was, and as it would
-  // be.
+  // Gives the heaviest cold unit's load over the mean, on the mean of all remappings: that of the window that
+  // is over, with the homes before the remapping and with those that it asks for. The next window computes
+  // other neurons, so that neither is what the units will have to compute; the kernel counts that.
   void tell_imbalance(const std::vector<Load>& loads, uint64_t before) {
     uint64_t sum = 0, most = 0;
     for (const Load& load : loads) sum += load.first, most = std::max(most, load.first);
@@ -183,8 +184,8 @@ class HotCold {
     ++remapped_;
     before_ += static_cast<double>(before) / mean;
     after_ += static_cast<double>(most) / mean;
-    host_.metric("imbalance before", before_ / static_cast<double>(remapped_));
-    host_.metric("imbalance after", after_ / static_cast<double>(remapped_));
+    host_.metric("planned imbalance before", before_ / static_cast<double>(remapped_));
+    host_.metric("planned imbalance after", after_ / static_cast<double>(remapped_));
   }
 
   tierd::Host host_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tierd/plugin.hpp"
+#include "tierd/silence.hpp"
 
 namespace {
 
@@ -26,6 +27,7 @@ class FiringRate {
  public:
   explicit FiringRate(const tierd::Host& host)
       : host_(host), newest_(1.0F / static_cast<float>(host.integer("tokens"))), sites_(host.n_sites()) {
+    tierd::need_silent_neurons(host);
     for (uint32_t s = 0; s < host.n_sites(); ++s) sites_[s].rates.assign(host.site(s).n, 0);
   }
 

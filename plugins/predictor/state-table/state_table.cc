@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tierd/plugin.hpp"
+#include "tierd/silence.hpp"
 
 namespace {
 
@@ -159,6 +160,7 @@ class StateTable {
         first_is_dense_(std::string_view(host.text("first")) == "dense"),
         hottest_share_(host.number("hottest_share")),
         coldest_share_(host.number("coldest_share")) {
+    tierd::need_silent_neurons(host);
     const std::string_view by = host.text("by");
     by_tokens_ = by != "layers";
     by_layers_ = by != "tokens";

@@ -18,7 +18,7 @@ void CudaDevice::move(Engine engine, Running& running) {
 // What can be moved before the first unit that cannot is moved.
 void CudaDevice::move_slots(Engine engine, Running& running) {
   const auto& [message, payload, since] = running.request;
-  const uint64_t bytes = message.unit_bytes;
+  const MovedSlots slots{payload.units, message.unit_bytes, payload.lengths};
   const uint64_t end = options_.arena_bytes + options_.staging_bytes;
   const bool inside = message.from == options_.memory;
   const std::span<const std::byte> source = inside ? std::span<const std::byte>(memory_->data(), end)
@@ -26,7 +26,7 @@ void CudaDevice::move_slots(Engine engine, Running& running) {
   size_t good = 0;
   for (; good < payload.units.size(); ++good) {
     const Unit& unit = payload.units[good];
-    const uint64_t to = unit.place * kPlaceUnit;
+    const uint64_t to = unit.place * kPlaceUnit, bytes = slots.length(good);
     if (unit.unit * kPlaceUnit + bytes > source.size() || to + bytes > end) {
       running.done.status = DoneStatus::invalid_argument;
       running.done.first_bad = static_cast<uint32_t>(good);
@@ -35,23 +35,24 @@ void CudaDevice::move_slots(Engine engine, Running& running) {
     if (inside) map(running, {unit.unit * kPlaceUnit, unit.unit * kPlaceUnit + bytes});
     map(running, {to, to + bytes});
     if (running.done.status != DoneStatus::ok) break;
+    running.done.bytes += bytes;
   }
   running.done.n_done = static_cast<uint32_t>(good);
-  running.done.bytes = good * bytes;
   if (inside) {
     // One after the other: a slot may be emptied by one and filled by the next.
     running.queued = good != 0;
-    for (const Unit& unit : payload.units.first(good)) {
+    for (size_t i = 0; i < good; ++i) {
+      const Unit& unit = slots.units[i];
       if (unit.unit == unit.place) continue;
       running.outcome.then([&] {
         return cudaMemcpyAsync(memory_->data() + unit.place * kPlaceUnit,
-                               memory_->data() + unit.unit * kPlaceUnit, bytes, cudaMemcpyDeviceToDevice,
-                               stream(engine));
+                               memory_->data() + unit.unit * kPlaceUnit, slots.length(i),
+                               cudaMemcpyDeviceToDevice, stream(engine));
       });
     }
   } else if (good != 0) {
     running.queued = running.transfers = true;
-    transfer(engine).begin(payload.units.first(good), bytes, source.data(), memory_->data(), *host_);
+    transfer(engine).begin(slots.first(good), source.data(), memory_->data(), *host_);
     bool over = false;
     running.outcome.then([&] { return transfer(engine).advance(stream(engine), over); });
   }
@@ -103,9 +104,9 @@ void CudaDevice::expand(Engine engine, Running& running) {
       return refuse(running, i);
     map(running, {to, landing_end});
     if (running.done.status != DoneStatus::ok) return;
+    running.done.bytes += expansion_.crossing_bytes(message.edition, neuron);
   }
   running.done.n_done = static_cast<uint32_t>(payload.units.size());
-  running.done.bytes = payload.units.size() * uint64_t{message.unit_bytes};
   if (payload.units.empty()) return;
   running.outcome.then([&] {
     return expansion_.begin({.edition = message.edition,

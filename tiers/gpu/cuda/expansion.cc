@@ -78,6 +78,9 @@ cudaError_t Expansion::allocate(const ComputePlan& plan) {
 uint64_t Expansion::compressed_bytes(uint32_t edition, uint32_t neuron) const {
   return editions_[edition]->sizes[neuron].bytes;
 }
+uint64_t Expansion::crossing_bytes(uint32_t edition, uint32_t neuron) const {
+  return room_of(editions_[edition]->sizes[neuron]);
+}
 uint64_t Expansion::dense_bytes(uint32_t edition, uint32_t neuron) const {
   const Kept& kept = *editions_[edition];
   return uint64_t{kept.sizes[neuron].bits} * 8 * kept.bitmap.element_bytes;
@@ -105,7 +108,6 @@ cudaError_t Expansion::begin(const Move& move, HostWork& host, cudaStream_t stre
   for (const NeuronSize& size : editions_[move.edition]->sizes) largest = std::max(largest, room_of(size));
   for (size_t i = 0; i < n; ++i)
     lists[i] = {move.neurons[i], static_cast<uint32_t>(i % at_once * largest / kPlaceUnit)};
-  move_.bytes = std::min(move.bytes, largest);
   outcome.then([&] {
     return cudaMemcpyAsync(lists_there_.data(), lists, 2 * n * sizeof(Unit), cudaMemcpyHostToDevice, stream);
   });
@@ -118,8 +120,12 @@ void Expansion::begin_group(Transfer& transfer) {
   expanded_ = false;
   next_ = std::min<size_t>(move_.units.size(), group_ + editions_[move_.edition]->at_once);
   landings_.clear();
-  for (size_t i = group_; i < next_; ++i) landings_.push_back({move_.units[i].unit, rooms[i].place});
-  transfer.begin(landings_, move_.bytes, move_.source, landed_.get(), *host_);
+  landing_lengths_.clear();
+  for (size_t i = group_; i < next_; ++i) {
+    landings_.push_back({move_.units[i].unit, rooms[i].place});
+    landing_lengths_.push_back(static_cast<uint32_t>(crossing_bytes(move_.edition, move_.neurons[i])));
+  }
+  transfer.begin({landings_, 0, landing_lengths_}, move_.source, landed_.get(), *host_);
 }
 
 cudaError_t Expansion::expand_group(cudaStream_t stream) {

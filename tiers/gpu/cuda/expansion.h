@@ -36,6 +36,8 @@ class Expansion {
   // Bytes of a neuron in the host's slot, and in the device's.
   uint64_t compressed_bytes(uint32_t edition, uint32_t neuron) const;
   uint64_t dense_bytes(uint32_t edition, uint32_t neuron) const;
+  // Bytes of a neuron that are moved: the compressed ones, to the end of their last place.
+  uint64_t crossing_bytes(uint32_t edition, uint32_t neuron) const;
 
   // One at a time. `units` as in the message, [units] `neurons`; slots of `bytes` come from `source`, at
   // least as long as compressed_bytes() says, and go to places of `memory`. All of it stays until it is over.
@@ -81,6 +83,7 @@ class Expansion {
   Move move_;
   HostWork* host_ = nullptr;
   std::vector<Unit> landings_;  // of a group: from the host's slots to the room
+  std::vector<uint32_t> landing_lengths_;
   // Two lists, [units of the move] each: neurons with their places in the room, and with those in the memory.
   Growing<PinnedBytes> lists_here_;
   Growing<DeviceBytes> lists_there_;

@@ -8,22 +8,26 @@
 
 namespace tierd::cuda {
 
-std::span<const Unit> RegisteredMove::begin(std::span<const Unit> units, uint64_t bytes,
-                                            const std::byte* source, std::byte* memory) {
+MovedSlots RegisteredMove::begin(const MovedSlots& slots, const std::byte* source, std::byte* memory) {
   memory_ = memory;
   fetches_.clear();
   others_.clear();
-  for (const Unit& unit : units) {
-    if (!registered_.reach(source + unit.unit * kPlaceUnit, bytes, unit.place * kPlaceUnit, fetches_))
-      others_.push_back(unit);
+  other_lengths_.clear();
+  for (size_t i = 0; i < slots.units.size(); ++i) {
+    const Unit& unit = slots.units[i];
+    if (registered_.reach(source + unit.unit * kPlaceUnit, slots.length(i), unit.place * kPlaceUnit,
+                          fetches_))
+      continue;
+    others_.push_back(unit);
+    other_lengths_.push_back(static_cast<uint32_t>(slots.length(i)));
   }
   // Without pinned memory for their list they go the other way as well.
   if (list_.hold(fetches_.size() * sizeof(Fetch)) != cudaSuccess) {
     (void)cudaGetLastError();
     fetches_.clear();
-    others_.assign(units.begin(), units.end());
+    return slots;
   }
-  return others_;
+  return {others_, slots.bytes, other_lengths_};
 }
 
 cudaError_t RegisteredMove::advance(cudaStream_t stream, bool& over) {

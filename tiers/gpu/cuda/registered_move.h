@@ -15,6 +15,22 @@
 
 namespace tierd::cuda {
 
+// Slots that are moved, and the bytes of each.
+struct MovedSlots {
+  std::span<const Unit> units = {};
+  uint64_t bytes = 0;                      // of each
+  std::span<const uint32_t> lengths = {};  // [units] of each, in the place of `bytes`; empty: all are alike
+
+  uint64_t length(size_t i) const { return lengths.empty() ? bytes : lengths[i]; }
+  bool empty() const { return units.empty(); }
+  MovedSlots first(size_t n) const {
+    return {units.first(n), bytes, lengths.empty() ? lengths : lengths.first(n)};
+  }
+  MovedSlots behind_first() const {
+    return {units.subspan(1), bytes, lengths.empty() ? lengths : lengths.subspan(1)};
+  }
+};
+
 class RegisteredMove {
  public:
   // `registered` outlives this.
@@ -24,10 +40,9 @@ class RegisteredMove {
   RegisteredMove& operator=(const RegisteredMove&) = delete;
   cudaError_t create() { return over_.create(); }
 
-  // Takes the units that can be read where they lie: `bytes` of each go from source + unit * 64 to memory +
+  // Takes the slots that can be read where they lie: their bytes go from source + unit * 64 to memory +
   // place * 64. Returns the others, which stay until the next call. One move at a time.
-  std::span<const Unit> begin(std::span<const Unit> units, uint64_t bytes, const std::byte* source,
-                              std::byte* memory);
+  MovedSlots begin(const MovedSlots& slots, const std::byte* source, std::byte* memory);
   // Queues what was taken, unless it is under way. Never waits. Sets `over` when all of it has landed.
   cudaError_t advance(cudaStream_t stream, bool& over);
   // What is not queued yet stays where it is.
@@ -44,6 +59,7 @@ class RegisteredMove {
   RegisteredMemory& registered_;
   std::vector<Fetch> fetches_;  // to be queued
   std::vector<Unit> others_;
+  std::vector<uint32_t> other_lengths_;
   Growing<PinnedBytes> list_;  // the fetches under way, as the device reads them
   Event over_;
   bool under_way_ = false;

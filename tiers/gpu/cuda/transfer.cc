@@ -23,10 +23,8 @@ cudaError_t Transfer::create() {
   return outcome.error();
 }
 
-void Transfer::begin(std::span<const Unit> units, uint64_t bytes, const std::byte* source, std::byte* memory,
-                     HostWork& host) {
-  units_ = bytes == 0 ? std::span<const Unit>() : registered_.begin(units, bytes, source, memory);
-  bytes_ = bytes;
+void Transfer::begin(const MovedSlots& slots, const std::byte* source, std::byte* memory, HostWork& host) {
+  slots_ = registered_.begin(slots, source, memory);
   part_ = 0;
   recoding_ = nullptr;
   source_ = source;
@@ -36,8 +34,8 @@ void Transfer::begin(std::span<const Unit> units, uint64_t bytes, const std::byt
 
 void Transfer::begin(std::span<const Unit> units, const NeuronRecoding& recoding, const std::byte* source,
                      std::byte* memory, HostWork& host) {
-  registered_.begin({}, 0, source, memory);
-  units_ = units;
+  registered_.begin({}, source, memory);
+  slots_ = {.units = units};
   recoding_ = &recoding;
   piece_ = 0;
   source_ = source;
@@ -57,17 +55,17 @@ cudaError_t Transfer::advance(cudaStream_t stream, bool& over) {
     oldest_ = (oldest_ + 1) % kBlocks;
     --under_way_;
   }
-  while (under_way_ < kBlocks && !units_.empty()) {
+  while (under_way_ < kBlocks && !slots_.empty()) {
     const cudaError_t error = fill(blocks_[(oldest_ + under_way_) % kBlocks], stream);
     if (error != cudaSuccess) return error;
     ++under_way_;
   }
-  over = read && under_way_ == 0 && units_.empty();
+  over = read && under_way_ == 0 && slots_.empty();
   return cudaSuccess;
 }
 
 bool Transfer::has_room(const Gathered& block) const {
-  return block.n < kMostLandings && block.filled < kBlockBytes && !units_.empty();
+  return block.n < kMostLandings && block.filled < kBlockBytes && !slots_.empty();
 }
 
 // What lands at `to`.
@@ -82,14 +80,14 @@ void Transfer::add(Gathered& block, uint64_t to, uint64_t bytes) {
 void Transfer::gather(Gathered& block) {
   copies_.clear();
   while (has_room(block)) {
-    const Unit& unit = units_.front();
-    const uint64_t piece = std::min({bytes_ - part_, kBlockBytes - block.filled, kMostPiece});
+    const Unit& unit = slots_.units.front();
+    const uint64_t piece = std::min({slots_.length(0) - part_, kBlockBytes - block.filled, kMostPiece});
     copies_.push_back({source_ + unit.unit * kPlaceUnit + part_, block.data + block.filled, piece});
     add(block, unit.place * kPlaceUnit + part_, piece);
     part_ += piece;
-    if (part_ < bytes_) continue;
+    if (part_ < slots_.length(0)) continue;
     part_ = 0;
-    units_ = units_.subspan(1);
+    slots_ = slots_.behind_first();
   }
   host_->copy(copies_);
 }
@@ -98,7 +96,7 @@ void Transfer::gather(Gathered& block) {
 void Transfer::encode(Gathered& block) {
   encodes_.clear();
   while (has_room(block)) {
-    const Unit& unit = units_.front();
+    const Unit& unit = slots_.units.front();
     const NeuronRecoding::Piece piece = recoding_->piece(piece_);
     if (block.filled + piece.to_bytes > kBlockBytes) break;
     encodes_.push_back(
@@ -106,7 +104,7 @@ void Transfer::encode(Gathered& block) {
     add(block, unit.place * kPlaceUnit + piece.to, piece.to_bytes);
     if (++piece_ < recoding_->pieces()) continue;
     piece_ = 0;
-    units_ = units_.subspan(1);
+    slots_ = slots_.behind_first();
   }
   host_->encode(encodes_);
 }

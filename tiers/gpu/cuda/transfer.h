@@ -32,10 +32,9 @@ class Transfer {
   explicit Transfer(RegisteredMemory& registered) : registered_(registered) {}
   cudaError_t create();
 
-  // Bytes of each slot go from source + unit * 64 to memory + place * 64; list, source and host stay until it
-  // is over. One at a time.
-  void begin(std::span<const Unit> units, uint64_t bytes, const std::byte* source, std::byte* memory,
-             HostWork& host);
+  // The bytes of each slot go from source + unit * 64 to memory + place * 64; lists, source and host stay
+  // until it is over. One at a time.
+  void begin(const MovedSlots& slots, const std::byte* source, std::byte* memory, HostWork& host);
   // The same for neurons in such slots, which `recoding` encodes anew; no piece of it is larger than a block.
   void begin(std::span<const Unit> units, const NeuronRecoding& recoding, const std::byte* source,
              std::byte* memory, HostWork& host);
@@ -43,10 +42,10 @@ class Transfer {
   // Sets `over` when the last byte has landed.
   cudaError_t advance(cudaStream_t stream, bool& over);
   // Whether everything is on its way: what is queued on the stream next finds it landed.
-  bool all_begun() const { return units_.empty(); }
+  bool all_begun() const { return slots_.empty(); }
   // What is not on its way yet stays where it is; it is over when the rest has landed.
   void stop() {
-    units_ = {};
+    slots_ = {};
     registered_.stop();
   }
   // The device is lost, or has done all: nothing of the host is read any more.
@@ -86,9 +85,8 @@ class Transfer {
   uint32_t under_way_ = 0;
   std::vector<HostWork::Copy> copies_;  // into a block
   std::vector<HostWork::Encode> encodes_;
-  std::span<const Unit> units_;
-  uint64_t bytes_ = 0;
-  uint64_t part_ = 0;  // of the first unit that are on their way already
+  MovedSlots slots_;   // the first of which are not all on their way
+  uint64_t part_ = 0;  // bytes of the first one that are on their way already
   const NeuronRecoding* recoding_ = nullptr;
   size_t piece_ = 0;  // of the first unit, that is next
   uint64_t gathered_ = 0;

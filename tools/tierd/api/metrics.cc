@@ -75,6 +75,8 @@ std::string Metrics::text(const ServiceState& state) {
     const prometheus::Labels ends = {{"from", link.from}, {"to", link.to}};
     count("tierd_link_bytes_total", "Bytes that crossed a link, padding included.", link.counters.bytes,
           ends);
+    count("tierd_link_payload_bytes_total", "Of those, bytes of weights; the others are padding.",
+          link.counters.payload_bytes, ends);
     count("tierd_link_neurons_total", "Neurons that crossed a link.", link.counters.neurons, ends);
     count("tierd_link_messages_total", "Messages that fetched them.", link.counters.messages, ends);
   }

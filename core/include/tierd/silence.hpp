@@ -1,0 +1,29 @@
+// For strategies that go by which neurons fire. Optional; C++17, header-only.
+#ifndef TIERD_SILENCE_HPP
+#define TIERD_SILENCE_HPP
+
+#include <cstdint>
+
+#include "tierd/plugin.hpp"
+
+namespace tierd {
+
+// Throws where the model has neurons that could tell, and all of them give something to every row: then all
+// of them fire, whatever the text.
+inline void need_silent_neurons(const Host& host) {
+  bool tells = false;
+  for (uint32_t s = 0; s < host.n_sites(); ++s) {
+    const tierd_site_view& site = host.site(s);
+    if (site.axis != TIERD_AXIS_NEURON && site.axis != TIERD_AXIS_CHANNEL) continue;
+    if (!host.never_silent(s)) return;
+    tells = true;
+  }
+  if (!tells) return;
+  throw Failure(TIERD_E_UNSUPPORTED,
+                "no neuron of MODEL is ever silent, since its networks have no ReLU, so that all fire and "
+                "none is hotter than another: run a model with ReLU, or decide without it: --set "
+                "predictor.name=dense where [predictor] names it, where [heat] does --set heat.name=");
+}
+
+}  // namespace tierd
+#endif

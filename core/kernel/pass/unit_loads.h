@@ -1,0 +1,44 @@
+// Counts what each unit computes, pass by pass, and how evenly the units of a tier are loaded: by the runs
+// that they have completed, not by what a balancer has planned.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/kernel/memory.h"
+#include "core/kernel/pass/unit_pass.h"
+#include "core/kernel/site.h"
+#include "core/kernel/unit_load.h"
+
+namespace tierd {
+
+class UnitLoads {
+ public:
+  // `window`: so many passes of a site, one after the other, are a window; at least 1.
+  UnitLoads(size_t sites, const Topology& topology, uint32_t window);
+
+  // Adds a pass that is over. `units` [units] of the topology.
+  void add(SiteId site, std::span<UnitPass> units);
+
+  const std::vector<SiteLoad>& sites() const { return loads_; }
+  uint32_t window() const { return window_; }
+  // Returns the number of the unit's tier, from 0, in the order of the units: those whose memories have one
+  // name are of one tier.
+  uint32_t tier_of(UnitId unit) const { return tier_of_[unit]; }
+
+ private:
+  struct Window {
+    uint32_t passes = 0;
+    std::vector<uint64_t> neurons;  // [units]
+  };
+  void end_window(SiteLoad& load, const Window& window) const;
+
+  const uint32_t window_;
+  uint32_t tiers_ = 0;
+  std::vector<uint32_t> tier_of_;  // [units]
+  std::vector<SiteLoad> loads_;    // [sites]
+  std::vector<Window> windows_;    // [sites] the present ones
+};
+
+}  // namespace tierd
