@@ -76,6 +76,7 @@ class TerminalRun {
     TIERD_ASSIGN(uint32_t token, sampler_.sample(logits));
     result_.first_token_ns = now_ns() - begin;
     result_.flash_before = runtime_.flash_counts();
+    result_.used_before = used_counts(runtime_);
     result_.links_before = runtime_.links();
     TIERD_ASSIGN(bool more, take(token));
     energy_.look_now(progress_of(runtime_, result_));
