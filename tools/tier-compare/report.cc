@@ -79,6 +79,12 @@ std::string used_line(const json& c) {
   return "  used " + used_text(c["used"], c["predictor"].get<std::string>()) + "\n";
 }
 
+std::string kept_line(const json& c) {
+  if (!c["kept"].is_null()) return fmt::format("  kept in {}\n", c["kept"].get<std::string>());
+  const auto why = c["why_not_kept"].get<std::string>();
+  return why.empty() ? "" : fmt::format("  the verdict was not kept: {}\n", why);
+}
+
 std::string measured_text(const json& c) {
   const json& sites = c["sites"].size() <= kMostSiteLines ? c["sites"] : c["operators"];
   if (sites.empty()) return "";
@@ -113,6 +119,8 @@ json comparison_json(const Runtime& subject, const Verdict& verdict, const Compa
             {"used", used_json(used_counts(subject), plan.config.predictor)},
             {"published", nullptr},
             {"why_without_published", facts.why_without_published},
+            {"kept", facts.kept.path.empty() ? json(nullptr) : json(facts.kept.path)},
+            {"why_not_kept", facts.kept.why_not},
             {"sites", measured_sites(subject)},
             {"operators", measured_operators(subject)}});
   if (verdict.published) {
@@ -131,7 +139,7 @@ std::string comparison_text(const json& c) {
                      c["context"].get<int>(),
                      step_tokens == 1 ? std::string("one a step, as in decoding")
                                       : fmt::format("{} a step", step_tokens)) +
-         losses_text(c) + used_line(c) + measured_text(c);
+         losses_text(c) + used_line(c) + kept_line(c) + measured_text(c);
 }
 
 }  // namespace tierd

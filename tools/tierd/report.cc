@@ -12,6 +12,7 @@
 #include "tools/evaluation/used_share.h"
 #include "tools/tierd/encoding_report.h"
 #include "tools/tierd/energy_report.h"
+#include "tools/tierd/known_loss.h"
 #include "tools/tierd/plan.h"
 #include "tools/tierd/read_report.h"
 #include "tools/tierd/recoding_report.h"
@@ -225,6 +226,7 @@ std::string report_text(const json& r) {
   if (!r["prediction"].empty()) line("predicted", prediction_text(r["prediction"]));
   if (!r["used"].is_null())
     line("used", used_text(r["used"], r["strategies"]["predictor"]["name"].get<std::string>()));
+  if (r.contains("loss") && !r["loss"].is_null()) line("loss", loss_text(r["loss"]));  // not in a chat's
   if (r.contains("pressure")) {
     line("pressure", fmt::format("{} steps down, {} up", r["pressure"]["shrinks"].get<uint64_t>(),
                                  r["pressure"]["grows"].get<uint64_t>()));
