@@ -205,6 +205,7 @@ TEST_F(Configurations, AreAllJudged) {
     const std::string text = file_text(configuration);
     const auto says = [&](const std::string& word) { return text.find(word) != std::string::npos; };
     if (says("name = \"low-rank\"")) set("predictor.tensors=" + kTables);
+    if (says("rule = \"above\"")) set("predictor.rule=reaches");  // without tables of parents
     if (says("name = \"router\"")) set("predictor.name=dense");
     if (says("compression = \"")) set("model.compression=none");
     const Ended run = run_program(TIERD_BIN_COMPARE, arguments);
@@ -280,6 +281,7 @@ TEST_F(Configurations, MoveTheBytesThatWereForetold) {
                                           "tiers.dram.capacity=50%"};
     if (says("name = \"low-rank\""))
       arguments.insert(arguments.end(), {"--set", "predictor.tensors=" + kTables});
+    if (says("rule = \"above\"")) arguments.insert(arguments.end(), {"--set", "predictor.rule=reaches"});
     if (says("name = \"router\"")) arguments.insert(arguments.end(), {"--set", "predictor.name=dense"});
     if (says("compression = \"")) arguments.insert(arguments.end(), {"--set", "model.compression=none"});
     const auto check = [&] {

@@ -162,7 +162,7 @@ TEST_F(Reload, PressureThatNobodyCanTellOfIsRefusedAtTheStart) {
 // A strategy whose loss was measured as too much does not take the place of another one either.
 TEST_F(Reload, AStrategyThatLosesTooMuchIsNotTakenOver) {
   const std::string layout = "[model]\nlayout = \"neuron\"\n";
-  const std::string gate = layout + "[predictor]\nname = \"state-table\"\n";
+  const std::string gate = layout + "[predictor]\nname = \"state-table\"\nrule = \"reaches\"\n";
   budget("80%", gate);
   const Ended compared = run_program(TIERD_BIN_COMPARE, {"--config", toml(), "-m", kDemo, "-t", "1", "-q",
                                                          "--tokens", "60", kDemo + "/held-out.txt"});
