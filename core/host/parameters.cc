@@ -174,7 +174,8 @@ Result<Parameters> Parameters::read(const tierd_plugin& plugin, const std::vecto
                                      write(setting.value), describe_values(p)));
       } else if (*fits != value->second) {
         value->second = *fits;
-        parameters.lossy_ = parameters.lossy_ || p.lossy != 0;
+        parameters.lossy_ = parameters.lossy_ || p.lossy != TIERD_LOSSLESS;
+        parameters.lossy_by_memory_ = parameters.lossy_by_memory_ || p.lossy == TIERD_LOSSY_BY_MEMORY;
       }
     }
   }

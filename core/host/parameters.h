@@ -41,12 +41,15 @@ class Parameters {
 
   // A parameter was set to something else than its default, and declared as lossy.
   bool lossy() const { return lossy_; }
+  // Likewise, and declared as lossy by what memories hold.
+  bool lossy_by_memory() const { return lossy_by_memory_; }
   // All of them, as they are, for reports.
   const std::map<std::string, Value, std::less<>>& values() const { return values_; }
 
  private:
   std::map<std::string, Value, std::less<>> values_;
   bool lossy_ = false;
+  bool lossy_by_memory_ = false;
 };
 
 // The declared parameter number `i`: they lie param_size apart.

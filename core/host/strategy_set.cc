@@ -264,7 +264,7 @@ Status StrategySet::fits(std::span<const uint64_t> parts, std::span<const uint64
   Strategy<tierd_predictor_1>& predictor = strategies_.predictor;
   if (predictor.quarantined()) return {};
   tell_bytes(parts);
-  const Status answer = predictor.call_if(&tierd_predictor_1::fits, "fits");
+  const Status answer = predictor.call_if(&tierd_predictor_1::fits, kFits);
   tell_bytes(present);
   return answer;
 }

@@ -25,6 +25,9 @@ constexpr uint64_t kPluginDeadlineNs = 1'000'000'000;
 // Calls are not timed at all.
 constexpr uint64_t kNoPluginDeadline = UINT64_MAX;
 
+// The call that asks a predictor whether it can work.
+inline constexpr const char* kFits = "fits";
+
 // What all kinds have in common.
 class StrategyBase {
  public:
@@ -79,6 +82,9 @@ class StrategyBase {
       return {Code::no_space, fmt::format("{} '{}'", kind, name),
               fmt::format("{}: {}", what, said ? *last_words : "memory is short")};
     }
+    // A predictor that says, before a run begins, that it could not work is no faulty one.
+    if (code == TIERD_E_UNSUPPORTED && said && std::string_view(what) == kFits)
+      return {Code::unsupported, fmt::format("{} '{}'", kind, name), *last_words};
     return fault(what, fmt::format("answered {}{}{}", code, said ? ": " : "", said ? *last_words : ""));
   }
 

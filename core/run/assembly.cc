@@ -192,7 +192,8 @@ Status Assembly::make_strategies(const RuntimeOptions& asked) {
       parts.push_back(part);
   }
   TIERD_ASSIGN(slots, strategies->share(parts));
-  TIERD_TRY(strategies->fits(parts, parts));
+  if (const Status fits = strategies->fits(parts, parts); !fits.ok())
+    return naming_model(fits.error(), plan.config.model);
   for (size_t tier = 0; tier < tiers.size(); ++tier) TIERD_TRY(reserve(tier));
   return {};
 }

@@ -28,7 +28,7 @@ constexpr uint32_t kPrompt = 8;  // tokens fed as one batch; the others are deco
 // "hybrid", "ablation/flash-3", …; sorted.
 std::vector<std::string> configurations() {
   std::vector<std::string> names;
-  for (const std::string folder : {"", "ablation/", "gpu/"}) {
+  for (const std::string folder : {"", "papers/", "ablation/", "gpu/"}) {
     for (const auto& entry : std::filesystem::directory_iterator(kConfigs + folder)) {
       if (entry.path().extension() == ".toml") names.push_back(folder + entry.path().stem().string());
     }

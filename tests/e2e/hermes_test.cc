@@ -288,7 +288,7 @@ TEST_F(Hermes, WhatCannotBeIsRefused) {
     });
     EXPECT_THAT(error, HasSubstr("heat '" + std::string(heat) + "': could not be created: no neuron of "));
     EXPECT_THAT(error, HasSubstr("tests/golden/models/llama2 is ever silent"));
-    EXPECT_THAT(error, testing::EndsWith("where [heat] does --set heat.name="));
+    EXPECT_THAT(error, testing::EndsWith("--set predictor.name=dense --set heat.name="));
   }
   // An error names the table that has the setting, not the kind of the plugin.
   const auto set = [](StrategyConfig& strategy, const char* key) {

@@ -159,6 +159,44 @@ TEST_F(Reload, PressureThatNobodyCanTellOfIsRefusedAtTheStart) {
   EXPECT_EQ(ended.out, "");
 }
 
+// A strategy whose loss was measured as too much does not take the place of another one either.
+TEST_F(Reload, AStrategyThatLosesTooMuchIsNotTakenOver) {
+  const std::string layout = "[model]\nlayout = \"neuron\"\n";
+  const std::string gate = layout + "[predictor]\nname = \"state-table\"\nrule = \"reaches\"\n";
+  budget("80%", gate);
+  const Ended compared = run_program(TIERD_BIN_COMPARE, {"--config", toml(), "-m", kDemo, "-t", "1", "-q",
+                                                         "--tokens", "60", kDemo + "/held-out.txt"});
+  ASSERT_EQ(compared.status, 0) << compared.err;
+  ASSERT_EQ(run_tierd(run_of()).status, 2);
+  budget("80%", layout);
+  const Ended whole = run_tierd(run_of());
+  ASSERT_EQ(whole.status, 0) << whole.err;
+  for (const char* force : {"", "--force"}) {
+    budget("80%", layout);
+    Piecewise pipe;
+    Streams streams;
+    streams.out = pipe.writer();
+    std::vector<std::string> arguments = run_of();
+    if (*force != '\0') arguments.emplace_back(force);
+    Program program(TIERD_BIN_TIERD, arguments, streams);
+    pipe.stop_writing();
+    std::string text;
+    for (int pieces = 0; pieces < 5; ++pieces) text += pipe.read();
+    budget("80%", gate);
+    program.kill(SIGHUP);
+    for (std::string piece = pipe.read(); !piece.empty(); piece = pipe.read()) text += piece;
+    const Ended ended = program.wait();
+    EXPECT_EQ(ended.status, 0) << ended.err;
+    EXPECT_THAT(ended.err, HasSubstr("measured loss: KL "));
+    if (*force == '\0') {
+      EXPECT_EQ(text, whole.out);
+      EXPECT_THAT(ended.err, Not(HasSubstr("is in force")));
+    } else {
+      EXPECT_THAT(ended.err, HasSubstr("predictor 'state-table' is in force"));
+    }
+  }
+}
+
 TEST_F(Reload, WithoutAFileASighupEndsTheRun) {
   Piecewise pipe;
   Streams streams;

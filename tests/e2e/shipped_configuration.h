@@ -38,6 +38,10 @@ inline Config configuration(const std::string& name, const std::string& model, b
   for (Setting& setting : config->predictor.settings) {
     if (setting.key == "mask") setting.value = std::string("largest");
   }
+  // The rule of Hermes as printed needs tables of parents.
+  for (Setting& setting : config->predictor.settings) {
+    if (setting.key == "rule") setting.value = std::string("reaches");
+  }
   // Sums are by unit, and what has come to which unit by a pass must not depend on the clock.
   for (TierConfig& tier : config->tiers) {
     for (Setting& setting : tier.settings) {

@@ -12,6 +12,7 @@
 #include "core/base/check.h"
 #include "core/host/codec.h"
 #include "core/layout/encoding.h"
+#include "core/run/measured_loss.h"
 #include "core/store/compressed_plan.h"
 #include "core/store/manifest_json.h"
 #include "core/store/progress_file.h"
@@ -349,6 +350,22 @@ void plugin_tensor_seeds(const Seeds& seeds) {
   seeds.add("plugin_tensors", "f32", tensors.bytes());
 }
 
+void measured_loss_seeds(const Seeds& seeds) {
+  const TempFolder folder;
+  const MeasuredLoss loss = {.divergence = 0.3,
+                             .reference_perplexity = 13,
+                             .perplexity = 17,
+                             .tokens = 510,
+                             .text = "wiki.txt",
+                             .text_checksum = "0123456789abcdef",
+                             .used_neurons = 0.7,
+                             .used_bytes = 0.9,
+                             .date = "2026-11-30"};
+  const auto path = keep_loss(folder.path(), {"a", {{"dram", 0.5}}}, loss);
+  TIERD_CHECK(path.ok());
+  seeds.add("measured_loss", "verdict", file_text(*path));
+}
+
 void progress_seeds(const Seeds& seeds) {
   const TempFolder folder;
   const std::string path = folder.path() + "/progress";
@@ -430,6 +447,7 @@ int run(const char* folder) {
   trace_seeds(seeds);
   routing_seeds(seeds);
   plugin_tensor_seeds(seeds);
+  measured_loss_seeds(seeds);
   progress_seeds(seeds);
   gguf_shard_seeds(seeds);
   request_seeds(seeds);

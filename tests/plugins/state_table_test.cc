@@ -15,6 +15,10 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using Neurons = std::vector<uint32_t>;
 
+HeatOfSites one_parent_each() {
+  return {{"site 1.parents", {0, 1, 1, 0, 0, 1}}};
+}
+
 class States : public Plugged<tierd_heat_1> {
  public:
   explicit States(const std::vector<TestSite>& sites, const std::vector<Setting>& settings = {},
@@ -53,6 +57,9 @@ class States : public Plugged<tierd_heat_1> {
     return neurons;
   }
 
+  // Whether it can say what is computed.
+  int fits() { return predictor_.fits(self); }
+
  private:
   tierd_predictor_1 predictor_{};
 };
@@ -86,6 +93,27 @@ TEST(StateTable, AModelWhoseNeuronsAllFireIsRefused) {
     EXPECT_EQ(refused({true, false}), "accepted");
     EXPECT_EQ(refused({}), "accepted");
   }
+}
+
+// The rule as printed: 15 + 6 * 0 is not above 15.
+TEST(StateTable, WithoutParentsTheRuleOfThePaperIsRefused) {
+  const auto refused = [](const std::vector<Setting>& settings, const HeatOfSites& tables = {}) {
+    States table({network(3), network(3)}, settings, tables);
+    table.expects_lines = true;
+    const int answer = table.fits();
+    EXPECT_TRUE(answer == TIERD_OK || answer == TIERD_E_UNSUPPORTED) << answer;
+    return answer == TIERD_OK ? std::string() : table.lines.back();
+  };
+  EXPECT_THAT(refused({}), testing::HasSubstr("--set predictor.name=dense"));
+  EXPECT_THAT(refused({}), testing::HasSubstr("tier-profile -m MODEL TEXT -o parents.safetensors --parents"));
+  EXPECT_EQ(refused({}, one_parent_each()), "");
+  EXPECT_EQ(refused({{"rule", std::string("reaches"), "test"}}), "");
+  EXPECT_EQ(refused({{"threshold", int64_t{14}, "test"}}), "");
+  EXPECT_NE(refused({{"threshold", int64_t{40}, "test"}}, one_parent_each()), "");
+  EXPECT_NE(refused({{"by", std::string("tokens"), "test"}}, one_parent_each()), "");
+  EXPECT_NE(refused({{"by", std::string("layers"), "test"}}), "");
+  States rows({{.n = 4, .axis = TIERD_AXIS_ROW}});
+  EXPECT_EQ(rows.fits(), TIERD_OK) << "it gates nothing";
 }
 
 TEST(StateTable, StatesFollowWhatFires) {

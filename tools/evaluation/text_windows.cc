@@ -5,11 +5,6 @@
 #include "core/store/file.h"
 
 namespace tierd {
-namespace {
-
-constexpr uint64_t kLongestText = uint64_t{1} << 30;  // bytes
-
-}  // namespace
 
 std::vector<std::vector<uint32_t>> text_windows(const Tokenizer& tokenizer, const std::string& text,
                                                 const TextRange& range, uint32_t context) {

@@ -10,6 +10,8 @@
 
 namespace tierd {
 
+inline constexpr uint64_t kLongestText = uint64_t{1} << 30;  // bytes
+
 // Which tokens of a text are read.
 struct TextRange {
   uint64_t skip = 0;

@@ -13,13 +13,17 @@
 #include "core/base/memory_limits.h"
 #include "core/base/progress.h"
 #include "core/base/standard_streams.h"
+#include "core/host/plugin_file.h"
+#include "core/run/loss_settings.h"
 #include "core/run/prepare_run.h"
 #include "core/run/runtime.h"
 #include "core/run/runtime_names.h"
+#include "core/run/strategy_choices.h"
 #include "tools/command_line/exit_code.h"
 #include "tools/evaluation/model_arguments.h"
 #include "tools/evaluation/text_windows.h"
 #include "tools/tier-compare/comparison.h"
+#include "tools/tier-compare/kept_verdict.h"
 #include "tools/tier-compare/references.h"
 #include "tools/tier-compare/report.h"
 
@@ -38,6 +42,10 @@ constexpr const char* kAbout =
     "Where the weights that a token uses depend on the tokens that are computed with it (cache-aware masks, "
     "ranked\n"
     "precisions, gates), the configuration reads one token a step, as decoding does.\n"
+    "\n"
+    "The verdict on a configuration that leaves something out is kept with the store, in losses/: tierd says "
+    "it when\n"
+    "it starts with the same settings and model, and refuses more than 0.1 nats a token without --force.\n"
     "\n"
     "  tier-compare --config configs/llm-in-a-flash.toml -m model/ text.txt --tokens 10000\n"
     "  tier-compare -m model.gguf text.txt             # what int8 activations cost\n"
@@ -67,9 +75,9 @@ RuntimeOptions runtime_options(const Options& options, uint32_t step_tokens, boo
   return run;
 }
 
-Result<std::unique_ptr<Runtime>> make_run(const Config& config, const Options& options, uint32_t step_tokens,
-                                          bool measures_beside = false) {
-  const RuntimeOptions run = runtime_options(options, step_tokens, measures_beside);
+Result<std::unique_ptr<Runtime>> make_run(const Config& config, const Options& options,
+                                          uint32_t step_tokens) {
+  const RuntimeOptions run = runtime_options(options, step_tokens, false);
   TIERD_ASSIGN(RunPlan plan, prepare_run(config, run));
   return Runtime::create(std::move(plan), run);
 }
@@ -97,22 +105,45 @@ Status expect_room(const Runtime& run, std::initializer_list<const Runtime*> loa
 // it for the report alone lies beside.
 struct Subject {
   std::unique_ptr<Runtime> run;
+  std::optional<LossSettings> settings;  // none: the configuration is not lossy
   uint32_t step_tokens = 1;
+  bool rows_apart = true;
 };
-Result<Subject> make_subject(Config config, const Options& options) {
-  const bool measures = config.measure_every != 0;
-  if (options.step_tokens.value_or(1) == 1) {
-    if (!measures) config.measure_every = kMeasuredSteps;
-    Subject subject;
-    TIERD_ASSIGN(subject.run, make_run(config, options, 1, !measures));
-    TIERD_ASSIGN(const bool apart, subject.run->rows_apart());
-    if (!apart || options.step_tokens) return subject;
-  }
-  if (!measures) config.measure_every = 1;
+
+// `as_asked`: measure_every of the user. Another one measures for the report alone.
+Result<Subject> start_subject(const Config& config, uint32_t as_asked, const Options& options,
+                              uint32_t step_tokens) {
+  const RuntimeOptions run = runtime_options(options, step_tokens, config.measure_every != as_asked);
+  TIERD_ASSIGN(RunPlan plan, prepare_run(config, run));
   Subject subject;
-  subject.step_tokens = options.step_tokens.value_or(kRowsAtOnce);
-  TIERD_ASSIGN(subject.run, make_run(config, options, subject.step_tokens, !measures));
+  subject.step_tokens = step_tokens;
+  if (is_lossy(plan)) {
+    TIERD_ASSIGN(subject.settings, loss_settings(plan, as_asked));
+  }
+  TIERD_ASSIGN(subject.run, Runtime::create(std::move(plan), run));
+  TIERD_ASSIGN(subject.rows_apart, subject.run->rows_apart());
   return subject;
+}
+
+// A predictor that learns from what has fired would learn from passes that are measured, and lose less than
+// it does without them.
+Result<bool> may_be_measured(const Config& config) {
+  if (config.measure_every != 0) return false;
+  TIERD_ASSIGN(const ChosenStrategy predictor,
+               choose_strategy(plugin_path(config), "predictor", StrategyConfig{config.predictor.name}));
+  return !offers_heat(*predictor.choice.plugin);
+}
+
+Result<Subject> make_subject(Config config, const Options& options) {
+  const uint32_t as_asked = config.measure_every;
+  TIERD_ASSIGN(const bool measures, may_be_measured(config));
+  if (options.step_tokens.value_or(1) == 1) {
+    if (measures) config.measure_every = kMeasuredSteps;
+    TIERD_ASSIGN(Subject subject, start_subject(config, as_asked, options, 1));
+    if (!subject.rows_apart || options.step_tokens) return subject;
+  }
+  if (measures) config.measure_every = 1;
+  return start_subject(config, as_asked, options, options.step_tokens.value_or(kRowsAtOnce));
 }
 
 Result<std::vector<std::vector<uint32_t>>> read_windows(const Options& options, const RunPlan& plan) {
@@ -173,10 +204,16 @@ Status compare(const Options& options) {
   TIERD_TRY(subject.run->engine().drain());
   TIERD_TRY(subject.run->end_recording());
   progress.finish();
+  TIERD_ASSIGN(const KeptVerdict kept,
+               keep_verdict(*subject.run, subject.settings, verdict,
+                            {.text = options.text,
+                             .against_store = !file && !keeps_values(plan.store.manifest()),
+                             .as_decoding = subject.rows_apart || subject.step_tokens == 1}));
   const nlohmann::json comparison = comparison_json(*subject.run, verdict,
                                                     {.step_tokens = subject.step_tokens,
                                                      .published = file ? published.config->model : "",
-                                                     .why_without_published = published.why});
+                                                     .why_without_published = published.why,
+                                                     .kept = kept});
   return write_output(options.json ? comparison.dump(2) + "\n" : comparison_text(comparison));
 }
 

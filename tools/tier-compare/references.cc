@@ -32,13 +32,12 @@ Config resident(const Config& subject) {
   return config;
 }
 
-// Whether every tensor of the store has the values of the file that it was converted from.
+}  // namespace
+
 bool keeps_values(const Manifest& manifest) {
   return std::ranges::none_of(manifest.sites,
                               [](const StoredSite& site) { return site.encoding_error.has_value(); });
 }
-
-}  // namespace
 
 Config store_reference(const Config& subject) {
   Config config = resident(subject);

@@ -15,6 +15,9 @@ namespace tierd {
 // precision of keys and values, and the machine.
 Config store_reference(const Config& subject);
 
+// Returns whether every tensor of the store has the values of the file that it was converted from.
+bool keeps_values(const Manifest& manifest);
+
 // The file from which the subject's weights were taken.
 struct Published {
   // A run of that file, each tensor in the encoding that it is published in. None: there is nothing to run,

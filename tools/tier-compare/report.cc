@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
-#include <variant>
 
 #include "core/base/units.h"
+#include "tools/evaluation/used_share.h"
 #include "tools/tier-compare/site_uses.h"
 
 namespace tierd {
@@ -31,25 +31,8 @@ json loss_json(const Loss& loss) {
           {"largest_logit_difference", loss.largest_difference()}};
 }
 
-// The parameters of the predictor that the configuration sets: what was asked for, in its words.
-json asked_json(const StrategyConfig& predictor) {
-  json asked = json::object();
-  for (const Setting& setting : predictor.settings) {
-    std::visit([&](const auto& value) { asked[setting.key] = value; }, setting.value);
-  }
-  return asked;
-}
-
-json used_json(const Runtime& subject) {
-  const UsedShare used = used_share(subject);
-  if (!used.any) return nullptr;
-  return {{"neurons", used.neurons},
-          {"bytes", used.bytes},
-          {"asked", asked_json(subject.plan().config.predictor)}};
-}
-
-std::string percent(double share, int digits = 2) {
-  return fmt::format("{:.{}f}", 100 * share, digits);
+std::string percent(double share) {
+  return fmt::format("{:.2f}", 100 * share);
 }
 
 // "0.0512, 99 % below 0.41, most 2.2"
@@ -91,22 +74,15 @@ std::string losses_text(const json& c) {
          fmt::format("  {:<36} {:>12}   {} (against the store)\n", "", change_text(c), divergence_text(c));
 }
 
-std::string asked_text(const json& asked) {
-  std::string text;
-  for (const auto& [key, value] : asked.items())
-    text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", key,
-                        value.is_string() ? value.get<std::string>() : value.dump());
-  return text;
+std::string used_line(const json& c) {
+  if (c["used"].is_null()) return "";
+  return "  used " + used_text(c["used"], c["predictor"].get<std::string>()) + "\n";
 }
 
-std::string used_text(const json& c) {
-  if (c["used"].is_null()) return "";
-  const json& used = c["used"];
-  return fmt::format(
-      "  used {} % of the neurons and {} % of the bytes of what predictor {} may leave out{}{}\n",
-      percent(used["neurons"].get<double>(), 1), percent(used["bytes"].get<double>(), 1),
-      c["predictor"].get<std::string>(),
-      used["asked"].empty() ? "" : "; asked for: ", asked_text(used["asked"]));
+std::string kept_line(const json& c) {
+  if (!c["kept"].is_null()) return fmt::format("  kept in {}\n", c["kept"].get<std::string>());
+  const auto why = c["why_not_kept"].get<std::string>();
+  return why.empty() ? "" : fmt::format("  the verdict was not kept: {}\n", why);
 }
 
 std::string measured_text(const json& c) {
@@ -140,9 +116,11 @@ json comparison_json(const Runtime& subject, const Verdict& verdict, const Compa
             {"context", plan.memory.model.context},
             {"tokens", verdict.tokens()},
             {"step_tokens", facts.step_tokens},
-            {"used", used_json(subject)},
+            {"used", used_json(used_counts(subject), plan.config.predictor)},
             {"published", nullptr},
             {"why_without_published", facts.why_without_published},
+            {"kept", facts.kept.path.empty() ? json(nullptr) : json(facts.kept.path)},
+            {"why_not_kept", facts.kept.why_not},
             {"sites", measured_sites(subject)},
             {"operators", measured_operators(subject)}});
   if (verdict.published) {
@@ -161,7 +139,7 @@ std::string comparison_text(const json& c) {
                      c["context"].get<int>(),
                      step_tokens == 1 ? std::string("one a step, as in decoding")
                                       : fmt::format("{} a step", step_tokens)) +
-         losses_text(c) + used_text(c) + measured_text(c);
+         losses_text(c) + used_line(c) + kept_line(c) + measured_text(c);
 }
 
 }  // namespace tierd

@@ -65,25 +65,6 @@ json with_sum(json list, const Runtime& run) {
 
 }  // namespace
 
-UsedShare used_share(const Runtime& run) {
-  UsedShare result;
-  double used = 0, all = 0, used_bytes = 0, all_bytes = 0;
-  const SiteTable& sites = run.plan().model.sites;
-  for (SiteId s = 0; s < sites.size(); ++s) {
-    const Site& site = sites[s];
-    const SiteUse& use = run.scheduler().use()[s];
-    if (site.set != Site::Set::predicted || !site.added || use.rows == 0) continue;
-    const auto of_site = static_cast<double>(use.rows) * site.n;
-    const double bytes = sites.best_of(s).slot_bytes;
-    used += static_cast<double>(use.used);
-    all += of_site;
-    used_bytes += static_cast<double>(use.used_bytes);
-    all_bytes += of_site * bytes;
-  }
-  if (all == 0) return result;
-  return {.neurons = used / all, .bytes = used_bytes / all_bytes, .any = true};
-}
-
 json measured_sites(const Runtime& run) {
   json list = json::array();
   for_each_measured(run, [&](const Site& site, const SiteUse& use) {

@@ -1,4 +1,4 @@
-// How much of a run's weights its steps used, and how well that was predicted.
+// How well it was predicted what a run's steps use.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -6,14 +6,6 @@
 #include "core/run/runtime.h"
 
 namespace tierd {
-
-// The share that a run used of everything that a predictor may leave out, summed over the rows of all steps.
-struct UsedShare {
-  double neurons = 1;
-  double bytes = 1;  // of the best edition
-  bool any = false;  // there is something that a predictor may leave out
-};
-UsedShare used_share(const Runtime& run);
 
 // One object a site that was measured, [{"site", "rows", "active", "predicted", "recall", ...}], and a last
 // one, "all", of the sums. Shares are between 0 and 1.

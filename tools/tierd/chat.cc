@@ -66,6 +66,7 @@ Status Chat::run() {
               "continued as it is; /help tells more");
   }
   result_.flash_before = runtime_.flash_counts();
+  result_.used_before = used_counts(runtime_);
   result_.links_before = runtime_.links();
   if (arguments_.prompt_given) TIERD_TRY(answer(arguments_.prompt));
   if (arguments_.prompt_given && arguments_.single_turn) return {};

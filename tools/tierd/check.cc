@@ -16,6 +16,7 @@
 #include "core/store/cache_folder.h"
 #include "core/text/chat_template.h"
 #include "tools/tierd/encoding_report.h"
+#include "tools/tierd/known_loss.h"
 #include "tools/tierd/machine_rates.h"
 #include "tools/tierd/recoding_report.h"
 #include "tools/tierd/report.h"
@@ -271,6 +272,7 @@ std::string check_text(const json& c) {
                            link["from"].get<std::string>(), link["to"].get<std::string>()));
     }
   }
+  if (const std::string loss = loss_text(c["loss"]); !loss.empty()) line("loss", loss);
   line("rates", rates_text(expected));
   line("expected", expected_text(expected));
   return text;

@@ -38,6 +38,10 @@ Exit status:
 work, reads that were needed at once (demand) apart from those that were made ahead (preload). It is written when the
 run ends, under its name only when it is whole. Longer runs keep their latest 262144 slices.
 
+A configuration that leaves weights out says at its start what tier-compare has measured of it on this model, with the
+same settings, or the command that measures it. More than 0.1 nats a token (Kullback-Leibler, from the file as published)
+is refused with exit status 2; --force runs it.
+
 SIGHUP, with --config: the file is read again before the next step, and another tiers.dram.capacity becomes the
 budget: what is resident shrinks or grows, and the text stays the same. Another predictor, quantizer, cache or
 balancer takes the place of the old one; a plugin that is quarantined is made anew. Other keys take a restart; one

@@ -24,6 +24,7 @@
 #include "tools/tierd/check.h"
 #include "tools/tierd/encoding_report.h"
 #include "tools/tierd/hub_model.h"
+#include "tools/tierd/known_loss.h"
 #include "tools/tierd/mixture_plan.h"
 #include "tools/tierd/model_tokenizer.h"
 #include "tools/tierd/plan.h"
@@ -97,8 +98,10 @@ std::vector<std::string> warnings_of(const RunPlan& plan) {
 }
 
 int print_check(const Arguments& arguments, RunPlan plan, const RuntimeOptions& options, const Vocab& vocab) {
-  const auto check = check_json(std::move(plan), options, vocab);
+  nlohmann::json loss = known_loss(plan, arguments);
+  auto check = check_json(std::move(plan), options, vocab);
   if (!check.ok()) return fail(check.error(), exit_code(check.error()));
+  (*check)["loss"] = std::move(loss);
   const Status written = write_output(arguments.json ? check->dump(2) + "\n" : check_text(*check));
   return written.ok() ? 0 : fail(written.error(), kFailed);
 }
@@ -184,9 +187,11 @@ int run(Arguments arguments) {
     plan = prepare_run(with_plan(arguments.config, *found), options);
     if (!plan.ok()) return fail(plan.error(), exit_code(plan.error()));
   }
+  const auto loss = tell_loss(*plan, arguments);
+  if (!loss.ok()) return fail(loss.error(), kBadInput);
   return arguments.serves() ? serve(arguments, reload, std::move(*plan), options, **tokenizer)
                             : run_on_terminal(arguments, reload, std::move(*plan), options, **tokenizer,
-                                              found ? &*found : nullptr);
+                                              {found ? &*found : nullptr, &*loss});
 }
 
 // A plugin that calls exit() must not pass for a run that has ended well.

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <atomic>
 #include <csignal>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
 
 #include "core/base/log.h"
 #include "tools/tierd/capacity_move.h"
+#include "tools/tierd/known_loss.h"
 
 namespace tierd {
 namespace {
@@ -62,11 +64,26 @@ void Reload::take_file(Runtime& runtime) {
       say(fmt::format("{}: {}: takes a restart", arguments_.config_file, key));
     } else if (swapped.insert(kind).second) {
       const StrategyConfig next = *strategy_of(*read, kind);
-      const Status taken = runtime.swap(kind, next);
+      Status taken = tell_loss_with(runtime, kind, next);
+      if (taken.ok()) taken = runtime.swap(kind, next);
       say(taken.ok() ? fmt::format("{} '{}' is in force", kind, next.name) : taken.error().line());
       if (taken.ok()) *strategy_of(in_force_, kind) = next;
     }
   }
+}
+
+Status Reload::tell_loss_with(const Runtime& runtime, const std::string& kind,
+                              const StrategyConfig& next) const {
+  Arguments arguments = arguments_;
+  arguments.config = runtime.plan().config;
+  *strategy_of(arguments.config, kind) = next;
+  RuntimeOptions options;
+  options.quiet = true;
+  options.force = true;  // the memory that is planned for is in use
+  const auto plan = plan_run(arguments.config, options);
+  if (!plan.ok()) return {};  // nor can it be swapped, which says why
+  TIERD_TRY(tell_loss(*plan, arguments));
+  return {};
 }
 
 Status Reload::take_capacity(Runtime& runtime, const std::string& tier, const std::string& capacity) {

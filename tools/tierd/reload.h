@@ -30,6 +30,9 @@ class Reload {
 
  private:
   void take_file(Runtime& runtime);
+  // Says what is known of the loss of the run with `next` as its strategy of a kind. Error: that of
+  // tell_loss, for a strategy that is not to be taken.
+  Status tell_loss_with(const Runtime& runtime, const std::string& kind, const StrategyConfig& next) const;
 
   const Arguments& arguments_;
   Config in_force_;  // as file and `--set` had it

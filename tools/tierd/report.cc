@@ -9,8 +9,10 @@
 
 #include "core/base/units.h"
 #include "core/run/forecast.h"
+#include "tools/evaluation/used_share.h"
 #include "tools/tierd/encoding_report.h"
 #include "tools/tierd/energy_report.h"
+#include "tools/tierd/known_loss.h"
 #include "tools/tierd/plan.h"
 #include "tools/tierd/read_report.h"
 #include "tools/tierd/recoding_report.h"
@@ -101,6 +103,7 @@ json report_json(Runtime& runtime, const RunResult& result) {
                        {"wasted", counters.wasted},   {"prefetch_failed", counters.prefetch_failed},
                        {"retries", counters.retries}, {"measured_bytes", counters.measured_bytes}};
   report["prediction"] = prediction_json(runtime);
+  report["used"] = used_json(used_counts(runtime) - result.used_before, runtime.plan().config.predictor);
   if (runtime.plan().store.manifest().config.is_mixture()) report["experts"] = experts_json(runtime);
   report["flash"] = flash_json(runtime, flash);
   report["flash"]["system_read_bytes"] = system_read_bytes() - result.disk_bytes_before;
@@ -221,6 +224,9 @@ std::string report_text(const json& r) {
                               neurons["wasted"].get<uint64_t>()));
   if (r.contains("experts")) line("experts", experts_text(r["experts"]));
   if (!r["prediction"].empty()) line("predicted", prediction_text(r["prediction"]));
+  if (!r["used"].is_null())
+    line("used", used_text(r["used"], r["strategies"]["predictor"]["name"].get<std::string>()));
+  if (r.contains("loss") && !r["loss"].is_null()) line("loss", loss_text(r["loss"]));  // not in a chat's
   if (r.contains("pressure")) {
     line("pressure", fmt::format("{} steps down, {} up", r["pressure"]["shrinks"].get<uint64_t>(),
                                  r["pressure"]["grows"].get<uint64_t>()));

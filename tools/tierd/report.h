@@ -9,6 +9,7 @@
 #include "core/energy/energy_ledger.h"
 #include "core/run/run_energy.h"
 #include "core/run/runtime.h"
+#include "tools/evaluation/used_share.h"
 #include "tools/tierd/pressure_relief.h"
 
 namespace tierd {
@@ -21,6 +22,7 @@ struct RunResult {
   uint64_t decoded_tokens = 0;         // that were taken after the first one: right guesses, no wrong ones
   uint64_t decode_ns = 0;              // all that passed meanwhile, guessing and sampling included
   ReadCounts flash_before;             // before the first decode step
+  UsedCounts used_before;              // likewise: prompts use more than tokens one by one
   std::vector<TierLink> links_before;  // likewise; none where nothing was decoded
   std::vector<uint64_t> decode_read_bytes;  // of each decode step
   uint64_t guessed_tokens = 0;

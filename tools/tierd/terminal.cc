@@ -76,6 +76,7 @@ class TerminalRun {
     TIERD_ASSIGN(uint32_t token, sampler_.sample(logits));
     result_.first_token_ns = now_ns() - begin;
     result_.flash_before = runtime_.flash_counts();
+    result_.used_before = used_counts(runtime_);
     result_.links_before = runtime_.links();
     TIERD_ASSIGN(bool more, take(token));
     energy_.look_now(progress_of(runtime_, result_));
@@ -167,7 +168,7 @@ std::optional<ChatTemplate> form_of(const Arguments& arguments, const Vocab& voc
 }  // namespace
 
 int run_on_terminal(const Arguments& arguments, Reload& reload, RunPlan plan, RuntimeOptions options,
-                    const Tokenizer& tokenizer, const nlohmann::json* found) {
+                    const Tokenizer& tokenizer, const Foreknown& known) {
   const auto drafters = start_drafters(plan, 1, arguments.quiet);
   if (!drafters.ok()) return fail(drafters.error(), exit_code(drafters.error()));
   Drafter* const drafter = drafters->each.empty() ? nullptr : drafters->each.front().get();
@@ -220,7 +221,8 @@ int run_on_terminal(const Arguments& arguments, Reload& reload, RunPlan plan, Ru
 
   nlohmann::json report = report_json(runtime, result);
   report["recoded"] = *recoded;
-  if (found != nullptr) report["plan"] = *found;
+  if (known.plan != nullptr) report["plan"] = *known.plan;
+  report["loss"] = *known.loss;
   if (status.ok()) {
     if (nlohmann::json forecast = forecast_json(runtime, report); !forecast.is_null())
       report["forecast"] = std::move(forecast);

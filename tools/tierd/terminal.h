@@ -10,9 +10,14 @@
 
 namespace tierd {
 
-// Returns the program's exit status; what is wrong has been said. `found`: the plan to compare the run with,
-// or NULL.
+// The parts of a report that are known before the run begins.
+struct Foreknown {
+  const nlohmann::json* plan = nullptr;  // the plan to compare the run with; NULL: none was asked for
+  const nlohmann::json* loss = nullptr;  // tell_loss
+};
+
+// Returns the program's exit status; what is wrong has been said.
 int run_on_terminal(const Arguments& arguments, Reload& reload, RunPlan plan, RuntimeOptions options,
-                    const Tokenizer& tokenizer, const nlohmann::json* found);
+                    const Tokenizer& tokenizer, const Foreknown& known);
 
 }  // namespace tierd

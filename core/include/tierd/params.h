@@ -16,11 +16,18 @@ enum {
   TIERD_PARAM_TEXT = 3 /* one of choices, if there are any */
 };
 
+enum {
+  TIERD_LOSSLESS = 0,
+  TIERD_LOSSY = 1,
+  /* They may, and results then depend on what memories hold or on how large they are. */
+  TIERD_LOSSY_BY_MEMORY = 2
+};
+
 /* May grow: arrays of it are stepped by the param_size of the plugin that they belong to. */
 typedef struct tierd_param {
   const char* name; /* the key in the configuration: letters, digits and '_' */
   uint8_t type;
-  uint8_t lossy;        /* values other than the standard may change results */
+  uint8_t lossy;        /* TIERD_LOSSY_…: whether values other than the standard may change results */
   const char* standard; /* the default, written as in TOML without quotes: "8", "0.5", "true", "recent" */
   double least, most;   /* both inclusive; integers beyond 2^53 have no such bound: use -INFINITY, INFINITY */
   const char* choices;  /* of a text, "a|b|c"; NULL: any text */

@@ -44,7 +44,12 @@ constexpr tierd_param text(const char* name, const char* standard, const char* c
   return {name, TIERD_PARAM_TEXT, 0, standard, 0, 0, choices, help};
 }
 constexpr tierd_param lossy(tierd_param param) {
-  param.lossy = 1;
+  param.lossy = TIERD_LOSSY;
+  return param;
+}
+// Lossy, and what is lost depends on what memories hold or on how large they are.
+constexpr tierd_param lossy_by_memory(tierd_param param) {
+  param.lossy = TIERD_LOSSY_BY_MEMORY;
   return param;
 }
 

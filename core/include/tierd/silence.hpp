@@ -22,7 +22,7 @@ inline void need_silent_neurons(const Host& host) {
   throw Failure(TIERD_E_UNSUPPORTED,
                 "no neuron of MODEL is ever silent, since its networks have no ReLU, so that all fire and "
                 "none is hotter than another: run a model with ReLU, or decide without it: --set "
-                "predictor.name=dense where [predictor] names it, where [heat] does --set heat.name=");
+                "predictor.name=dense --set heat.name=");
 }
 
 }  // namespace tierd

@@ -37,7 +37,7 @@ constexpr tierd_param kParams[] = {
         tierd::number("keep", "0", 0, 1,
                       "so large a share of each site's neurons is active, those of the greatest scores; 0: "
                       "the threshold decides")),
-    tierd::lossy(
+    tierd::lossy_by_memory(
         tierd::flag("fit_memory", "false",
                     "instead, as large a share as the memory that neurons are computed from holds of all "
                     "sites at once, beside what is used whole")),

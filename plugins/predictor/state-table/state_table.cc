@@ -201,6 +201,23 @@ class StateTable {
     for (uint32_t i = 0; i < n; ++i) heat[i] = std::min(heat[i], kHottest);
   }
 
+  // Only a predictor is asked, not a table that keeps heat alone, whose threshold does not matter.
+  void fits() const {
+    const auto tells = [](const Site& site) { return site.states.any(); };
+    const auto has_parents = [](const Site& site) { return !site.parents.empty(); };
+    const bool parents = std::any_of(sites_.begin(), sites_.end(), has_parents);
+    const uint32_t most = (by_tokens_ ? kHottest : 0) + (parents ? kParents * lambda_ : 0);
+    if (most >= threshold_ || std::none_of(sites_.begin(), sites_.end(), tells)) return;
+    std::string why = "states" + std::string(parents ? " and parents" : ", without parents,") + " come to " +
+                      std::to_string(most) + " at most, and a neuron is computed from " +
+                      std::to_string(threshold_) + ", so that none ever would be: ";
+    if (!parents && by_layers_)
+      why +=
+          "tier-profile -m MODEL TEXT -o parents.safetensors --parents makes tables of parents, --set "
+          "predictor.tensors=parents.safetensors names them; ";
+    throw tierd::Failure(TIERD_E_UNSUPPORTED, why + "--set predictor.name=dense computes everything");
+  }
+
   void predict(uint32_t s, const tierd_rows_view& /*rows*/, tierd_set_out& out) {
     Site& site = sites_[s];
     out.all = !site.states.any() || (first_is_dense_ && s == first_) ? 1 : 0;

@@ -38,7 +38,7 @@ constexpr tierd_param kParams[] = {
         "allocation", "uniform", "uniform|measured",
         "whether every operator leaves out that share, or each its own, so that the least is lost "
         "for as many bytes (SITE.lost of the tables); for models with ReLU, with SiLU more is lost")),
-    tierd::lossy(tierd::text(
+    tierd::lossy_by_memory(tierd::text(
         "mask", "largest", "largest|cache-aware",
         "whether exactly the largest inputs are used, or all that is resident and of the rest what is read "
         "in the least time, so that as much of the inputs' energy is used")),

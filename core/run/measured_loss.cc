@@ -1,0 +1,229 @@
+#include "core/run/measured_loss.h"
+
+#include <fmt/format.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "core/base/checksum.h"
+#include "core/store/disk.h"
+#include "core/store/file.h"
+#include "core/store/json_fields.h"
+
+namespace tierd {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr std::string_view kFolder = "losses";
+constexpr uint64_t kLargestFile = 64u << 10;
+constexpr uint64_t kMostValues = 1000;
+constexpr double kSameMemory = 0.05;  // of all weights: a share further off is another memory
+
+std::string key_of(const LossSettings& settings) {
+  return checksum_text(checksum(settings.text));
+}
+
+// "0123456789abcdef.json", and "0123456789abcdef-48-20.json" with the shares of tiers in percent.
+std::string file_name(const LossSettings& settings) {
+  std::string name = key_of(settings);
+  for (const auto& [tier, share] : settings.resident) name += fmt::format("-{:.0f}", 100 * share);
+  return name + ".json";
+}
+
+// Text that may be printed on a terminal: control characters could move its cursor.
+bool is_printable(std::string_view text) {
+  return std::ranges::none_of(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+}
+std::string printable(std::string text) {
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
+  return text;
+}
+
+// Reads the fields of a verdict; every wrong one is an error that names file and key.
+class VerdictReader {
+ public:
+  VerdictReader(const json& object, std::string origin) : object_(object), origin_(std::move(origin)) {}
+
+  double number(const char* key, double least) {
+    const auto found = object_.find(key);
+    if (found == object_.end() || !found->is_number()) return wrong(key, "a number"), least;
+    const auto value = found->get<double>();
+    if (!(value >= least) || !std::isfinite(value)) wrong(key, fmt::format("a number of at least {}", least));
+    return value;
+  }
+  std::optional<double> share(const char* key) {
+    const auto found = object_.find(key);
+    if (found == object_.end() || found->is_null()) return std::nullopt;
+    const double value = number(key, 0);
+    if (value > 1) wrong(key, "a share of at most 1");
+    return value;
+  }
+  std::string text(const char* key) {
+    const auto found = object_.find(key);
+    if (found == object_.end() || !found->is_string()) return wrong(key, "a text"), "";
+    std::string value = found->get<std::string>();
+    if (!is_printable(value)) wrong(key, "a text on one line");
+    return value;
+  }
+  // Settings have a line each.
+  std::string lines(const char* key) {
+    const auto found = object_.find(key);
+    if (found == object_.end() || !found->is_string()) return wrong(key, "a text"), "";
+    return found->get<std::string>();
+  }
+  bool flag(const char* key) {
+    const auto found = object_.find(key);
+    if (found == object_.end() || !found->is_boolean()) return wrong(key, "true or false"), false;
+    return found->get<bool>();
+  }
+  std::map<std::string, double> shares(const char* key) {
+    std::map<std::string, double> shares;
+    const auto found = object_.find(key);
+    if (found == object_.end() || !found->is_object()) return wrong(key, "an object"), shares;
+    for (const auto& [name, value] : found->items()) {
+      if (!value.is_number() || !std::isfinite(value.get<double>()))
+        wrong(key, "an object of numbers");
+      else
+        shares[name] = value.get<double>();
+    }
+    return shares;
+  }
+  void wrong(const char* key, std::string_view expected) {
+    if (status_.ok())
+      status_ = Error{Code::corrupt, origin_, fmt::format("'{}' is missing or not {}", key, expected)};
+  }
+  const Status& status() const { return status_; }
+
+ private:
+  const json& object_;
+  std::string origin_;
+  Status status_;
+};
+
+struct Verdict {
+  LossSettings settings;
+  MeasuredLoss loss;
+};
+
+Result<Verdict> read_verdict(const std::string& path) {
+  TIERD_ASSIGN(const std::string text, read_text_file(path, kLargestFile));
+  TIERD_ASSIGN(const json object, parse_json(text, path, kMostValues));
+  if (!object.is_object()) return Error{Code::corrupt, path, "is no JSON object"};
+  VerdictReader reader(object, path);
+  Verdict verdict;
+  verdict.settings.text = reader.lines("settings");
+  verdict.settings.resident = reader.shares("resident");
+  MeasuredLoss& loss = verdict.loss;
+  loss.divergence = reader.number("divergence", 0);
+  loss.reference_perplexity = reader.number("reference_perplexity", 1);
+  loss.perplexity = reader.number("perplexity", 1);
+  loss.tokens = static_cast<uint64_t>(std::min(reader.number("tokens", 1), 1e18));
+  loss.text = reader.text("text");
+  loss.text_checksum = reader.text("text_checksum");
+  loss.used_neurons = reader.share("used_neurons");
+  loss.used_bytes = reader.share("used_bytes");
+  if (loss.used_neurons.has_value() != loss.used_bytes.has_value())
+    reader.wrong("used_bytes", "there together with 'used_neurons'");
+  loss.date = reader.text("date");
+  loss.against_store = reader.flag("against_store");
+  TIERD_TRY(reader.status());
+  return verdict;
+}
+
+// The largest difference of any tier's share; of other tiers: infinite.
+double distance(const std::map<std::string, double>& a, const std::map<std::string, double>& b) {
+  if (a.size() != b.size()) return INFINITY;
+  double most = 0;
+  for (const auto& [tier, share] : a) {
+    const auto other = b.find(tier);
+    if (other == b.end()) return INFINITY;
+    most = std::max(most, std::abs(share - other->second));
+  }
+  return most;
+}
+
+// The files of one key. Error: io_error, for a folder that cannot be read.
+Result<std::vector<std::string>> files_of(const fs::path& folder, const std::string& key) {
+  std::vector<std::string> files;
+  std::error_code failed;
+  if (!fs::exists(folder, failed) && (!failed || failed == std::errc::no_such_file_or_directory))
+    return files;
+  for (auto entry = fs::directory_iterator(folder, failed); !failed && entry != fs::directory_iterator();
+       entry.increment(failed)) {
+    const std::string name = entry->path().filename().string();
+    if (name.starts_with(key) && name.ends_with(".json")) files.push_back(entry->path().string());
+  }
+  if (failed) return Error{Code::io_error, folder.string(), failed.message()};
+  std::ranges::sort(files);
+  return files;
+}
+
+json to_json(const LossSettings& settings, const MeasuredLoss& loss) {
+  const auto or_null = [](const std::optional<double>& of) { return of ? json(*of) : json(nullptr); };
+  return {{"settings", settings.text},
+          {"resident", json(settings.resident)},
+          {"divergence", loss.divergence},
+          {"reference_perplexity", loss.reference_perplexity},
+          {"perplexity", loss.perplexity},
+          {"tokens", loss.tokens},
+          {"text", printable(loss.text)},
+          {"text_checksum", loss.text_checksum},
+          {"used_neurons", or_null(loss.used_neurons)},
+          {"used_bytes", or_null(loss.used_bytes)},
+          {"date", loss.date},
+          {"against_store", loss.against_store}};
+}
+
+}  // namespace
+
+Result<std::optional<MeasuredLoss>> find_loss(const std::string& store, const LossSettings& settings) {
+  TIERD_ASSIGN(const std::vector<std::string> files, files_of(fs::path(store) / kFolder, key_of(settings)));
+  std::optional<MeasuredLoss> nearest;
+  double least = kSameMemory;
+  for (const std::string& file : files) {
+    TIERD_ASSIGN(const Verdict verdict, read_verdict(file));
+    const double away = distance(verdict.settings.resident, settings.resident);
+    if (verdict.settings.text != settings.text || !(away <= least)) continue;
+    nearest = verdict.loss;
+    least = away;
+  }
+  return nearest;
+}
+
+Result<std::string> keep_loss(const std::string& store, const LossSettings& settings,
+                              const MeasuredLoss& loss) {
+  const std::string folder = (fs::path(store) / kFolder).string();
+  const std::string path = folder + "/" + file_name(settings);
+  const std::string partial = fmt::format("{}.{}.partial", path, ::getpid());
+  // A name that is no UTF-8 is written with other characters in place of those that are none.
+  const std::string text = to_json(settings, loss).dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  Disk disk;
+  TIERD_TRY(disk.make_directory(folder));
+  // A store is no reason to write wherever a link in it leads.
+  TIERD_ASSIGN(const OpenFile entries, open_directory(folder, false));
+  const auto write = [&]() -> Status {
+    TIERD_ASSIGN(const OpenFile file, disk.open(partial, true));
+    TIERD_TRY(disk.write(file, 0, std::as_bytes(std::span(text))));
+    TIERD_TRY(disk.sync(file));
+    TIERD_TRY(disk.rename(partial, path));
+    return disk.sync(entries);
+  };
+  if (const Status written = write(); !written.ok()) {
+    (void)disk.remove(partial);
+    return written.error();
+  }
+  return path;
+}
+
+}  // namespace tierd
