@@ -57,4 +57,8 @@ std::string Error::line() const {
   return text;
 }
 
+Error Error::below(std::string_view key) const {
+  return {code, std::string(key), origin.empty() ? detail : origin + ": " + detail, more};
+}
+
 }  // namespace tierd

@@ -43,6 +43,8 @@ struct Error {
   // For a terminal: control characters, which a name out of a hostile file may hold, are escaped, line ends
   // too. One line, and one for each of `more`.
   std::string line() const;
+  // The same error about what `key` of a configuration names: its line stands behind the key.
+  Error below(std::string_view key) const;
 };
 
 template <class T>

@@ -24,7 +24,8 @@ std::optional<std::string> PluginDeadline::overrun(uint64_t took_ns, uint64_t de
                                                    const PluginCalls::Scope& scope) const {
   if (took_ns <= deadline_ns) return std::nullopt;
   const auto too_long = [](uint64_t ns, const char* what, uint64_t most_ns) {
-    return fmt::format("took {} ms{}, at most {} ms were allowed", ns / 1'000'000, what, most_ns / 1'000'000);
+    return fmt::format("took {} ms{}, at most {} ms were allowed (plugins.deadline_ms)", ns / 1'000'000, what,
+                       most_ns / 1'000'000);
   };
   const uint64_t now = thread_cpu_ns();
   const uint64_t cpu = now - std::min(now, most_cpu_ns_);

@@ -142,7 +142,9 @@ std::span<const float> DrawnStates::input(SiteId site, const Pass& pass) {
 }
 
 Result<std::unique_ptr<Recording>> draw_activity(const Config& config, const ModelPlan& model) {
-  TIERD_ASSIGN(const ActivityProfile profile, read_activity_profile(config.activity));
+  const auto read = read_activity_profile(config.activity);
+  if (!read.ok()) return read.error().below("run.activity");
+  const ActivityProfile& profile = *read;
   std::unique_ptr<Recording> drawn;
   if (config.drawn == "states") {
     TIERD_ASSIGN(drawn, DrawnStates::create(profile, model, config.sequences, config.seed));

@@ -7,6 +7,7 @@
 #include "core/base/cores.h"
 #include "core/base/units.h"
 #include "core/run/asked_store.h"
+#include "core/run/checked_keys.h"
 #include "core/run/process_memory.h"
 #include "core/run/store_codec.h"
 #include "core/store/cache_folder.h"
@@ -16,14 +17,16 @@ namespace tierd {
 namespace {
 
 constexpr uint32_t kDefaultContext = 4096;
-constexpr uint32_t kMostThreads = 1024;
-constexpr uint32_t kMostSequences = 1024;
-constexpr uint32_t kMostGuesses = 63;  // and the token that they follow
 
 // The description that goes for a configuration, see RunPlan::power. Errors: those of choose_power;
 // invalid_argument for a GPU that computes and is not described.
 Result<std::optional<PowerDescription>> plan_power(const Config& config, const TierTable& tiers) {
+  if (!config.machine.empty()) {
+    if (const auto machine = read_machine(config.machine); !machine.ok())
+      return machine.error().below("run.machine");
+  }
   auto power = choose_power(config.energy, config.machine);
+  if (!power.ok() && !config.energy.empty()) return power.error().below("run.energy");
   if (power.code() == Code::not_found && config.energy.empty()) return std::optional<PowerDescription>();
   TIERD_TRY(power);
   const auto gpu = std::ranges::find_if(tiers.memories, &Tier::computes_apart);
@@ -85,7 +88,11 @@ Status check_heat(const Config& config, const Manifest& manifest) {
 
 // What is drawn stands in the place of what is computed.
 Status check_activity(const Config& config) {
-  if (config.activity.empty()) return {};
+  if (config.activity.empty()) {
+    if (config.drawn == "sets") return {};
+    return Error{Code::invalid_argument, "run.drawn",
+                 "says what run.activity draws, and that is not set: nothing is drawn"};
+  }
   if (config.execute != "trace") {
     return Error{Code::invalid_argument, "run.activity",
                  "is drawn where nothing is computed: run.clock = \"model\" and run.execute = \"trace\""};
@@ -99,6 +106,17 @@ Status check_activity(const Config& config) {
 Config without_predictor(Config config) {
   config.predictor = {.name = "dense", .settings = {{"sites_ahead", int64_t{0}, "run.activity"}}};
   return config;
+}
+
+// A key that was given is not passed over where nothing can be measured.
+Status check_measured(const Config& config, const ModelPlan& model, Layout layout) {
+  if (config.measure_every == 0 || !config.given.contains("scheduler.measure_every")) return {};
+  for (SiteId site = 0; site < model.sites.size(); ++site) {
+    if (model.sites[site].contribution.there()) return {};
+  }
+  return Error{Code::unsupported, "scheduler.measure_every",
+               fmt::format("what bundled FFNs missed is measured, and layout '{}' of this model has none",
+                           name(layout))};
 }
 
 // What that has changed.
@@ -138,6 +156,7 @@ Result<WriteOptions> store_options(const Config& config, const RuntimeOptions& o
 Result<RunPlan> plan_run(const Config& asked, const RuntimeOptions& options) {
   const bool sets = !asked.activity.empty() && asked.drawn == "sets";
   const Config config = sets ? without_predictor(asked) : asked;
+  TIERD_TRY(check_keys(config));
   TIERD_ASSIGN(TierTable tiers, choose_tiers(config));
   TIERD_ASSIGN(std::optional<PowerDescription> power, plan_power(config, tiers));
   if (config.model.empty())
@@ -168,27 +187,6 @@ Result<RunPlan> plan_run(const Config& asked, const RuntimeOptions& options) {
     return Error{Code::invalid_argument, "run.context",
                  fmt::format("{} is more than the {} positions of this model", config.context,
                              manifest.config.context_length)};
-  }
-  if (config.threads > kMostThreads) {
-    return Error{Code::invalid_argument, "run.threads",
-                 fmt::format("{} is not within 0 and {}", config.threads, kMostThreads)};
-  }
-  if (config.ubatch == 0 || config.ubatch > UINT16_MAX) {
-    return Error{Code::invalid_argument, "run.ubatch",
-                 fmt::format("{} is not within 1 and 65535", config.ubatch)};
-  }
-  if (config.sequences == 0 || config.sequences > kMostSequences) {
-    return Error{Code::invalid_argument, "run.sequences",
-                 fmt::format("{} is not within 1 and {}", config.sequences, kMostSequences)};
-  }
-  const SpeculationConfig& speculation = config.speculation;
-  if (speculation.most == 0 || speculation.most > kMostGuesses) {
-    return Error{Code::invalid_argument, "speculation.most",
-                 fmt::format("{} is not within 1 and {}", speculation.most, kMostGuesses)};
-  }
-  if (speculation.lookup && !speculation.model.empty()) {
-    return Error{Code::invalid_argument, "speculation",
-                 "either a model guesses, or the text is looked up: give model or lookup"};
   }
   request.model.sequences = config.sequences;
   request.model.max_rows = std::max(config.sequences, std::min(config.ubatch, request.model.context));
@@ -258,6 +256,7 @@ Result<RunPlan> plan_run(const Config& asked, const RuntimeOptions& options) {
   ModelPlan model = plan_model(manifest, memory.model);
   // A drawn activity decides which neurons fire, whatever the activation would give.
   for (Site& site : model.sites.all) site.never_silent = site.never_silent && config.activity.empty();
+  TIERD_TRY(check_measured(config, model, manifest.layout));
   for (size_t m = 0; m < tiers.topology.memories.size(); ++m) {
     const auto id = static_cast<MemoryId>(m + 1);
     const Tier& tier = tiers.tier_of(id);

@@ -67,8 +67,9 @@ Result<ChosenStrategy> choose_strategy(const PluginPath& path, std::string_view 
           "into a file"};
     chosen.tensors = std::move(model);
   } else if (!strategy.tensors.empty()) {
-    TIERD_ASSIGN(PluginTensorFile file, PluginTensorFile::open(strategy.tensors));
-    chosen.tensors = std::make_shared<const PluginTensorFile>(std::move(file));
+    auto file = PluginTensorFile::open(strategy.tensors);
+    if (!file.ok()) return file.error().below(fmt::format("{}.tensors", table));
+    chosen.tensors = std::make_shared<const PluginTensorFile>(std::move(*file));
   }
   return chosen;
 }

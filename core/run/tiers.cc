@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "core/base/cores.h"
+#include "core/run/checked_keys.h"
 #include "core/run/strategy_choices.h"
 #include "core/store/encoding_choice.h"
 
@@ -101,10 +102,7 @@ class TierChooser {
     TIERD_ASSIGN(tier.agent, choose_settings(*entry, file, tier.config.table(), tier.config.settings,
                                              reads_store(*entry) ? kKeysOfStore : std::span(kKeysOfTier)));
     TIERD_ASSIGN(tier.cores, parse_cores(tier, most_cores_));
-    const StrategyConfig& cache = tier.config.cache;
-    if (cache.name.empty() && !(cache.settings.empty() && cache.fallback.empty() && cache.tensors.empty()))
-      return wrong(tier, "cache", "says what a cache is told, but not which one: cache.name is empty");
-    return {};
+    return check_named(tier.config.cache, tier.config.table() + ".cache", "a cache");
   }
 
   static bool reads_store(const AgentEntry& entry) { return (entry.serves & serves(Op::read)) != 0; }
@@ -120,7 +118,8 @@ class TierChooser {
             fmt::format("{}'{}' of {}", agents.empty() ? "" : ", ", tier.config.agent(), tier.config.table());
       }
       return Error{Code::invalid_argument, "tiers",
-                   fmt::format("no tier's agent serves 'read' ({}); one must, as the agent 'flash' does",
+                   fmt::format("no tier's agent serves 'read' ({}); one must, as the agent 'flash' does "
+                               "(tiers.NAME.kind)",
                                agents.empty() ? "there is none" : agents)};
     }
     if (const auto second = std::find_if(found + 1, tiers_.end(), reads); second != tiers_.end()) {
@@ -142,7 +141,7 @@ class TierChooser {
     TIERD_TRY(is_said("compute", is.compute == plain.compute));
     TIERD_TRY(is_said("compressed", is.compressed == plain.compressed));
     TIERD_TRY(is_said("recode", is.recode == plain.recode));
-    TIERD_TRY(is_said("cache", is.cache.name.empty()));
+    TIERD_TRY(is_said("cache.name", is.cache.name.empty()));
     table_.store = std::move(*found);
     tiers_.erase(found);
     if (tiers_.empty())

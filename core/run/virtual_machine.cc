@@ -23,8 +23,9 @@ Result<std::unique_ptr<VirtualMachine>> VirtualMachine::create(
     return Error{Code::invalid_argument, "run.machine",
                  "the modelled clock goes by the description of a machine; tier-calibrate writes this one's"};
   }
-  TIERD_ASSIGN(MachineDescription machine, read_machine(config.machine));
-  return std::unique_ptr<VirtualMachine>(new VirtualMachine(std::move(machine), executes));
+  auto machine = read_machine(config.machine);
+  if (!machine.ok()) return machine.error().below("run.machine");
+  return std::unique_ptr<VirtualMachine>(new VirtualMachine(std::move(*machine), executes));
 }
 
 ReadTask::Described VirtualMachine::disk(bool own_thread) {
@@ -51,7 +52,8 @@ Result<UnitCost> VirtualMachine::cost_of(Unit& unit) {
   if (++devices_[unit.tier] > device->count && device->count != 0) {
     return Error{
         Code::invalid_argument, machine_.path,
-        fmt::format("'units.{0}.count' is {1}, and tiers.{0} has more agents", unit.tier, device->count)};
+        fmt::format("'units.{0}.count' is {1}, and tiers.{0} has more agents", unit.tier, device->count)}
+        .below("run.machine");
   }
   return UnitCost(*device, std::move(unit.plan), link);
 }

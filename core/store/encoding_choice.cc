@@ -104,7 +104,9 @@ Status choose_encodings(Manifest& plan, const TensorTable& tensors, const WriteO
   for (StoredSite& site : plan.sites) TIERD_TRY(take_over(site, tensors));
   for (StoredSite& site : plan.sites) {
     if (const auto asked = asked_for(site, options)) {
-      TIERD_TRY(store_as_asked(site, *asked));
+      const bool of_head = site.layer == kNoLayer && options.head_encoding != options.encoding;
+      if (const Status stored = store_as_asked(site, *asked); !stored.ok())
+        return stored.error().below(of_head ? "head_encoding" : "encoding");
     } else {
       choose(plan, site);
     }
@@ -124,7 +126,8 @@ Result<std::vector<StoredSite>> editions_of(const Manifest& plan, const std::vec
       StoredSite& edition = editions.emplace_back(StoredSite(plan.sites[s]));
       edition.edition_of = s;
       edition.encoding_error.reset();
-      TIERD_TRY(store_as_asked(edition, encoding));
+      if (const Status stored = store_as_asked(edition, encoding); !stored.ok())
+        return stored.error().below(origin);
       if (has_fewer_bits(edition.encodings, before)) continue;
       return Error{
           first ? Code::unsupported : Code::invalid_argument, std::string(origin),
@@ -138,10 +141,12 @@ Result<std::vector<StoredSite>> editions_of(const Manifest& plan, const std::vec
     }
   }
   if (!encodings.empty() && editions.empty()) {
+    const bool apart = plan.layout == Layout::neuron;
     return Error{Code::unsupported, std::string(origin),
-                 fmt::format("layout '{}' has neither bundles in one piece nor experts, which alone are used "
-                             "in several encodings; expected layout neuron",
-                             name(plan.layout))};
+                 fmt::format("layout '{}'{} has neither bundles in one piece nor experts, which alone are "
+                             "used in several encodings; expected {}",
+                             name(plan.layout), apart ? " with bundling 'none'" : "",
+                             apart ? "bundling row-column" : "layout neuron")};
   }
   return editions;
 }

@@ -150,12 +150,12 @@ Status check_options(const WriteOptions& options) {
                     name(options.bundling), name(options.layout))};
   }
   if (options.layer_group < 1 || options.layer_group > kMostLayersOfGroup) {
-    return Error{Code::invalid_argument, "layer group",
+    return Error{Code::invalid_argument, "layer_group",
                  fmt::format("{} is out of range; a group has 1 to {} layers", options.layer_group,
                              kMostLayersOfGroup)};
   }
   if (options.layout != Layout::channel_group && options.layer_group != 1) {
-    return Error{Code::invalid_argument, "layer group",
+    return Error{Code::invalid_argument, "layer_group",
                  fmt::format("groups of {} layers go with layout channel-group, not with {}",
                              options.layer_group, name(options.layout))};
   }

@@ -61,19 +61,55 @@ TextStream::TextStream(std::vector<std::string> stops) : stops_(std::move(stops)
 std::string TextStream::add(std::string_view bytes) {
   if (!stop_.empty()) return {};
   kept_ += bytes;
-  size_t end = std::string::npos;
+  whole_.add(bytes, false);
+  return show();
+}
+
+std::string TextStream::add_hidden(std::string_view bytes) {
+  if (!stop_.empty()) return {};
+  whole_.add(bytes, true);
+  return show();
+}
+
+void TextStream::Whole::add(std::string_view more, bool hidden) {
+  bytes += more;
+  shown.append(more.size(), hidden ? '\0' : '\1');
+}
+
+// Counts the bytes from `at` on that are shown.
+size_t TextStream::Whole::shown_from(size_t at) const {
+  return static_cast<size_t>(std::count(shown.begin() + static_cast<ptrdiff_t>(at), shown.end(), '\1'));
+}
+
+TextStream::Match TextStream::first_stop() const {
+  Match first;
   for (const std::string& stop : stops_) {
-    const size_t at = kept_.find(stop);
-    if (at >= end) continue;
-    end = at;
-    stop_ = stop;
+    size_t at = kept_.find(stop);
+    if (const size_t in_whole = whole_.bytes.find(stop); in_whole != std::string::npos)
+      at = std::min(at, kept_.size() - whole_.shown_from(in_whole));
+    if (at < first.at) first = {at, &stop};
   }
-  if (!stop_.empty()) {
-    std::string out = well_formed(std::string_view(kept_).substr(0, end));
+  return first;
+}
+
+// Forgets the part of the whole text in which no stop string begins. Returns how many bytes of the rest are
+// shown.
+size_t TextStream::shown_of_begun() {
+  size_t keep = 0;
+  for (const std::string& stop : stops_) keep = std::max(keep, begun(whole_.bytes, stop));
+  whole_.bytes.erase(0, whole_.bytes.size() - keep);
+  whole_.shown.erase(0, whole_.shown.size() - keep);
+  return whole_.shown_from(0);
+}
+
+std::string TextStream::show() {
+  if (const Match match = first_stop(); match.stop != nullptr) {
+    stop_ = *match.stop;
+    std::string out = well_formed(std::string_view(kept_).substr(0, match.at));
     kept_.clear();
     return out;
   }
-  size_t keep = unfinished(kept_);
+  size_t keep = std::max(unfinished(kept_), shown_of_begun());
   for (const std::string& stop : stops_) keep = std::max(keep, begun(kept_, stop));
   std::string out = well_formed(std::string_view(kept_).substr(0, kept_.size() - keep));
   kept_.erase(0, kept_.size() - keep);

@@ -71,7 +71,7 @@ TEST_F(AgentAuthor, BuildsOneThatIsFoundAndKeepsTheRules) {
   EXPECT_EQ(
       run.err.substr(run.err.find("tiers: ")),
       "tiers: no tier's agent serves 'read' ('mine' of tiers.flash, 'dram' of tiers.dram); one must, as "
-      "the agent 'flash' does\n");
+      "the agent 'flash' does (tiers.NAME.kind)\n");
 }
 
 TEST_F(AgentAuthor, OneOfOtherFlagsIsRefusedWithOneLine) {

@@ -93,6 +93,24 @@ TEST_F(ChatTest, ContinuesWhatIsWrittenWhereThereIsNoForm) {
   EXPECT_EQ(twice.err, "");
 }
 
+// -r ends texts and answers before its text, in the middle of a token or over several.
+TEST_F(ChatTest, AReversePromptEndsWhatTheModelSays) {
+  const std::vector<std::string> text = {"-m", kDemo, "-p", "First Citizen:", "-n", "12", "--temp", "0",
+                                         "-q", "-t",  "1"};
+  const std::string whole = run_tierd(text).out;
+  ASSERT_GT(whole.size(), 12u);
+  for (const size_t at : {0u, 3u, 7u}) {
+    const std::string stop = whole.substr(at, 5);
+    std::vector<std::string> stopped = text;
+    stopped.insert(stopped.end(), {"-r", "never said", "--reverse-prompt", stop});
+    EXPECT_EQ(run_tierd(stopped).out, whole.substr(0, whole.find(stop)));
+    EXPECT_EQ(chat("First Citizen:\n", {"-q", "-r", stop}).out, whole.substr(0, whole.find(stop)) + "\n");
+  }
+  const Ended empty = run_tierd({"-m", kDemo, "-p", "x", "-r", ""});
+  EXPECT_EQ(empty.status, 2);
+  EXPECT_THAT(empty.err, HasSubstr("--reverse-prompt: an empty text would end nothing"));
+}
+
 TEST_F(ChatTest, HasAFormACommandOrTwoAndLongLines) {
   const Ended formed = chat("Hello\nAnd \\\nnow?\n/stats\n/exit\nnobody hears this\n",
                             {"--chat-template", "chatml", "-sys", "Be brief."});

@@ -184,7 +184,7 @@ TEST_F(Plugins, AnAgentThatCannotServeIsRefusedAtTheStart) {
   EXPECT_EQ(
       refused("dram", "dram"),
       "tiers: no tier's agent serves 'read' ('dram' of tiers.flash, 'dram' of tiers.dram); one must, as the "
-      "agent 'flash' does");
+      "agent 'flash' does (tiers.NAME.kind)");
   EXPECT_EQ(refused("flash", "flash"),
             "tiers.dram.kind: agent 'flash' serves 'read', which that of tiers.flash does already");
 }

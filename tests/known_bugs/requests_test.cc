@@ -16,6 +16,7 @@
 #include "tools/tierd/api/api_error.h"
 #include "tools/tierd/api/chat_request.h"
 #include "tools/tierd/api/completion_request.h"
+#include "tools/tierd/api/generation.h"
 
 namespace tierd {
 namespace {
@@ -113,6 +114,81 @@ TEST(KnownBugs, NullContentOfAnAssistant_lmstudio_261) {
                      {"max_tokens", 1}};
   const auto text = read_chat(body, *form);
   EXPECT_TRUE(text.ok()) << text.error().line();
+}
+
+// The text and the end of a generation whose model says `tokens`, one after the other.
+struct Said {
+  std::string text;
+  EndEvent::Why why = EndEvent::Why::failed;
+  std::string stop;
+};
+Said said_of(const Tokenizer& tokenizer, const std::vector<uint32_t>& tokens,
+             const GenerationOptions& options) {
+  Said said;
+  const auto told = [&](const GenerationEvent& event) {
+    if (const auto* token = std::get_if<TokenEvent>(&event)) said.text += token->text;
+    if (const auto* end = std::get_if<EndEvent>(&event)) said = {said.text + end->text, end->why, end->stop};
+  };
+  const auto prompt = std::make_shared<const std::vector<uint32_t>>(1, tokenizer.vocab().bos);
+  const auto generation =
+      Generation::create(tokenizer, prompt, std::make_shared<const GenerationOptions>(options), 0, told);
+  EXPECT_TRUE(generation.ok()) << generation.error().line();
+  for (const uint32_t token : tokens) {
+    std::vector<float> logits(tokenizer.vocab().pieces.size());
+    logits[token] = 100;
+    const auto next = (*generation)->next(logits);
+    EXPECT_TRUE(next.ok()) << next.error().line();
+    if (!*next) break;
+  }
+  (*generation)->ended(TextEnd::finished, {});
+  return said;
+}
+
+// A control token has no visible text, and a stop string that named one was never found.
+TEST(KnownBugs, StopsThatNameControlTokens_tinker_feedback_90) {
+  Vocab vocab = byte_vocab();
+  const auto eot = static_cast<uint32_t>(vocab.pieces.size());
+  vocab.pieces.push_back("<|eot|>");
+  vocab.scores.push_back(0);
+  vocab.types.push_back(TokenType::control);
+  const auto tokenizer = make_tokenizer(vocab, "test");
+  const auto byte = [](char c) { return static_cast<uint32_t>(3 + c); };
+  using Why = EndEvent::Why;
+  const struct {
+    std::vector<std::string> stops;
+    std::vector<uint32_t> tokens;
+    std::string text;
+    Why why;
+    std::string stop;
+    bool ignore_eos = false;
+    bool special = false;
+  } cases[] = {
+      {{"<|eot|>"}, {byte('h'), eot, byte('u')}, "h", Why::stop_string, "<|eot|>"},
+      {{"<|eot|>"}, {byte('h'), eot, byte('u')}, "h", Why::stop_string, "<|eot|>", false, true},
+      {{"<|eot|>"}, {eot}, "", Why::stop_string, "<|eot|>"},
+      {{"x", "<|eot|>", "u"}, {byte('h'), eot, byte('u')}, "h", Why::stop_string, "<|eot|>"},
+      {{"x", "<|eot|>", "h"}, {byte('h'), eot, byte('u')}, "", Why::stop_string, "h"},
+      {{"i<|eot|>"}, {byte('h'), byte('i'), eot, byte('u')}, "h", Why::stop_string, "i<|eot|>"},
+      {{"<|eot|>u"}, {byte('h'), eot, byte('u'), byte('o')}, "h", Why::stop_string, "<|eot|>u"},
+      {{"<|eot|></s>"}, {byte('h'), eot, 2}, "h", Why::stop_string, "<|eot|></s>"},
+      {{"</s>"}, {byte('h'), 2}, "h", Why::stop_string, "</s>"},
+      {{"</s>"}, {byte('h'), 2, byte('u')}, "h", Why::stop_string, "</s>", true},
+      {{"h</s>"}, {byte('h'), 2}, "", Why::stop_string, "h</s>"},
+      {{"hu"}, {byte('h'), eot, byte('u')}, "", Why::stop_string, "hu"},
+      {{"<|eot|>x", "ux"}, {byte('h'), eot, byte('u'), 2}, "hu", Why::end_token, ""},
+      {{}, {byte('h'), eot, byte('u'), 2}, "hu", Why::end_token, ""},
+  };
+  for (const auto& [stops, tokens, text, why, stop, ignore_eos, special] : cases) {
+    GenerationOptions options;
+    options.sampling.temperature = 0;
+    options.stops = stops;
+    options.ignore_eos = ignore_eos;
+    options.special = special;
+    const Said said = said_of(**tokenizer, tokens, options);
+    EXPECT_EQ(said.text, text) << testing::PrintToString(stops);
+    EXPECT_EQ(said.why, why) << testing::PrintToString(stops);
+    EXPECT_EQ(said.stop, stop);
+  }
 }
 
 // Bytes that resident memory grew by at most while `work` was done; 0 under sanitizers, which keep much.

@@ -13,6 +13,8 @@
 #include "tests/flash/flash_world.h"
 #include "tests/flash/manual_device.h"
 #include "tests/sanitized.h"
+#include "tests/store/gguf_builder.h"
+#include "tests/store/temp_folder.h"
 #include "tiers/flash/flash_agent.h"
 
 namespace tierd {
@@ -90,6 +92,26 @@ TEST_F(KnownBugsOfPrograms, FlagsThatDoNothing_ds4_639) {
 }
 
 // What was asked for and cannot be is an error, nothing else in its place.
+// The model says control tokens alone; they are no text, and yet one may end it.
+TEST_F(KnownBugsOfPrograms, StopsThatNameControlTokens_tinker_feedback_90) {
+  GgufBuilder model = tiny_gguf_llama();
+  model.set_text("tokenizer.ggml.model", "llama");
+  model.set_texts("tokenizer.ggml.tokens", {"<unk>", "<s>", "</s>", "a", "b", "ab", "c", "▁"});
+  model.set_numbers<float>("tokenizer.ggml.scores", GgufType::f32, {0, 0, 0, -1, -2, -3, -4, -5});
+  model.set_numbers<int32_t>("tokenizer.ggml.token_type", GgufType::i32, {2, 3, 3, 1, 1, 1, 1, 1});
+  const TempFolder folder;
+  const std::string path = folder.write("m.gguf", model.bytes());
+  const auto said = [&](const std::string& stop) {
+    const Ended ended = run_tierd(
+        {"-m", path, "-p", "a", "-n", "3", "-l", "1+1000", "--json", "-q", "-t", "1", "--fit", "-r", stop});
+    EXPECT_EQ(ended.status, 0) << ended.err;
+    return nlohmann::json::parse(ended.out)["report"]["generated_tokens"].get<int>();
+  };
+  EXPECT_EQ(said("<s>"), 1);
+  EXPECT_EQ(said("<s><s>"), 2);
+  EXPECT_EQ(said("<s>a"), 3);
+}
+
 TEST_F(KnownBugsOfPrograms, OverriddenInSilence_unsloth_169) {
   const Ended small = run_tierd(with({"--set", "tiers.dram.capacity=100KB"}));
   EXPECT_EQ(small.status, 2);

@@ -167,7 +167,8 @@ TEST(TierTable, WhatCannotBeIsToldByItsKey) {
   };
   EXPECT_EQ(
       refused({"tiers.flash.count=0"}),
-      "tiers: no tier's agent serves 'read' ('dram' of tiers.dram); one must, as the agent 'flash' does");
+      "tiers: no tier's agent serves 'read' ('dram' of tiers.dram); one must, as the agent 'flash' does "
+      "(tiers.NAME.kind)");
   EXPECT_EQ(refused({"tiers.dram.kind=flash"}),
             "tiers.dram.kind: agent 'flash' serves 'read', which that of tiers.flash does already");
   EXPECT_EQ(refused({"tiers.dram.count=0"}), "tiers: there is no tier with a memory; [tiers.dram] is one");

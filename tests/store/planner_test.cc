@@ -119,9 +119,9 @@ TEST(Planner, GroupsGoWithChannels) {
     return plan_layout(config, tensors_of(config, Encoding::f16), options).error().line();
   };
   EXPECT_EQ(refused({.layer_group = 2}),
-            "layer group: groups of 2 layers go with layout channel-group, not with row");
+            "layer_group: groups of 2 layers go with layout channel-group, not with row");
   EXPECT_EQ(refused({.layout = Layout::channel_group, .layer_group = 0}),
-            "layer group: 0 is out of range; a group has 1 to 1024 layers");
+            "layer_group: 0 is out of range; a group has 1 to 1024 layers");
   EXPECT_THAT(refused({.layout = Layout::channel_group, .bundling = Bundling::none}),
               testing::HasSubstr("layout channel-group does not have"));
 }

@@ -54,6 +54,42 @@ TEST(TextStream, WhatOnlyBeganLikeAStopIsShownInTheEnd) {
   EXPECT_THAT(shown(TextStream({""}), {"a"}), ElementsAre("a", ""));
 }
 
+TEST(TextStream, AStopMayNameHiddenTokens) {
+  TextStream alone({"<|eot|>"});
+  EXPECT_EQ(alone.add("a"), "a");
+  EXPECT_EQ(alone.add_hidden("<|sep|>"), "");
+  EXPECT_EQ(alone.add_hidden("<|eot|>"), "");
+  EXPECT_EQ(alone.stop(), "<|eot|>");
+  EXPECT_EQ(alone.finish(), "");
+
+  TextStream spanning({"never", "b<|eot|>\n"});
+  EXPECT_EQ(spanning.add("ab"), "a");
+  EXPECT_EQ(spanning.add_hidden("<|eot|>"), "");
+  EXPECT_EQ(spanning.add("b"), "b") << "what began there is none; this may begin one";
+  EXPECT_EQ(spanning.add_hidden("<|eot|>"), "");
+  EXPECT_EQ(spanning.add("\nmore"), "");
+  EXPECT_EQ(spanning.stop(), "b<|eot|>\n");
+
+  // The text of the token itself, written by others, is text.
+  TextStream written({"<|eot|>"});
+  EXPECT_EQ(written.add("a<|e"), "a");
+  EXPECT_EQ(written.add("ot|>"), "");
+  EXPECT_EQ(written.stop(), "<|eot|>");
+}
+
+// The shown text holds no stop string, whatever is hidden between its parts.
+TEST(TextStream, AStopIsFoundAcrossHiddenTokens) {
+  TextStream stream({"END"});
+  EXPECT_EQ(stream.add("xE"), "x");
+  EXPECT_EQ(stream.add_hidden("<|sep|>"), "");
+  EXPECT_EQ(stream.add("ND"), "");
+  EXPECT_EQ(stream.stop(), "END");
+  TextStream character;
+  EXPECT_EQ(character.add("\xE2\x82"), "");
+  EXPECT_EQ(character.add_hidden("<|sep|>"), "");
+  EXPECT_EQ(character.add("\xAC"), "€");
+}
+
 // However a text is cut into pieces, the same is shown.
 TEST(TextStream, PiecesDoNotMatter) {
   Random random(1);
@@ -67,11 +103,19 @@ TEST(TextStream, PiecesDoNotMatter) {
     std::string expected = whole.add(text);
     expected += whole.finish();
     TextStream bytewise({"END", "bE"});
+    TextStream beside_hidden({"END", "bE"});
     std::string got;
-    for (const char byte : text) got += bytewise.add({&byte, 1});
+    std::string got_beside;
+    for (const char byte : text) {
+      got += bytewise.add({&byte, 1});
+      if (random.below(4) == 0) got_beside += beside_hidden.add_hidden("<|sep|>");
+      got_beside += beside_hidden.add({&byte, 1});
+    }
     got += bytewise.finish();
+    got_beside += beside_hidden.finish();
     EXPECT_EQ(got, expected);
     EXPECT_EQ(bytewise.stop(), whole.stop());
+    EXPECT_EQ(got_beside, expected);
   }
 }
 

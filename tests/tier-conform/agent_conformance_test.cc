@@ -1,7 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
+#include <thread>
 
 #include "tests/tier-conform/agent_cases.h"
 
@@ -63,6 +65,72 @@ TEST(AgentRules, BrokenOnesAreNamedWithAnExample) {
   EXPECT_THAT(broken("writes_after_completion", "flash"),
               testing::AnyOf(testing::HasSubstr("memory was written to after its message had completed"),
                              testing::HasSubstr("BROKEN  what a completion says is there")));
+}
+
+// The agent of a world, with some calls that sleep: what a thread without a core does to one that needs its
+// lock.
+class Delayed final : public Agent {
+ public:
+  Delayed(Agent& agent, uint32_t& delays) : agent_(agent), delays_(delays) {}
+  std::string_view name() const override { return agent_.name(); }
+  uint32_t credits() const override { return agent_.credits(); }
+  Submit submit(const Message& message, const Payload& payload) override {
+    if (delays_ != 0) --delays_, std::this_thread::sleep_for(std::chrono::milliseconds(6));
+    return agent_.submit(message, payload);
+  }
+  Drive drive() override { return agent_.drive(); }
+  size_t poll(std::span<Done> done) override { return agent_.poll(done); }
+  int wait_fd() const override { return agent_.wait_fd(); }
+  bool waiting() const override { return agent_.waiting(); }
+
+ private:
+  Agent& agent_;
+  uint32_t& delays_;
+};
+
+class DelayedWorld final : public AgentWorld {
+ public:
+  DelayedWorld(std::unique_ptr<AgentWorld> world, uint32_t& delays)
+      : world_(std::move(world)), agent_(world_->agent(), delays) {}
+  Agent& agent() override { return agent_; }
+  Request work() override { return world_->work(); }
+  bool promises() const override { return world_->promises(); }
+  Request control(Op op, const MessageId& about) override { return world_->control(op, about); }
+  std::string completed(const Message& message, const Done& done) override {
+    return world_->completed(message, done);
+  }
+  std::string trespass() override { return world_->trespass(); }
+
+ private:
+  std::unique_ptr<AgentWorld> world_;
+  Delayed agent_;
+};
+
+// Runs the rule that submits the most, in worlds whose first calls sleep, and returns the broken rules.
+// `worlds`: how many of the trials' worlds have such calls.
+std::string broken_with_delays(uint32_t worlds) {
+  constexpr uint32_t kDelays = 12;
+  const AgentCase sound = agent_cases(choose_agent("null")).front();
+  uint32_t delays = 0;
+  const AgentCase delayed = {"delayed", [&](uint64_t seed) -> Result<std::unique_ptr<AgentWorld>> {
+                               TIERD_ASSIGN(auto world, sound.make(seed));
+                               delays = worlds == 0 ? 0 : kDelays;
+                               worlds -= worlds == 0 ? 0 : 1;
+                               return {std::make_unique<DelayedWorld>(std::move(world), delays)};
+                             }};
+  Report report;
+  for (const AgentRule& rule : agent_rules()) {
+    if (std::string_view(rule.name) == "CompletesEachMessageExactlyOnce") rule.check(delayed, 1, report);
+  }
+  EXPECT_FALSE(report.rules().empty());
+  return report.text(false);
+}
+
+TEST(AgentRules, AMachineUnderLoadBreaksNone) {
+  EXPECT_EQ(broken_with_delays(2), "");
+  EXPECT_THAT(
+      broken_with_delays(UINT32_MAX),
+      testing::HasSubstr("BROKEN  no call waits: 12 calls or more slept for more than 5 ms in each of"));
 }
 
 // Nothing is asked of what cannot be made.

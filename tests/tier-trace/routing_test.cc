@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "core/run/run_trace.h"
 #include "core/run/strategy_choices.h"
 #include "tests/peak_memory.h"
@@ -139,6 +141,23 @@ TEST(Routing, TakesMemoryAsTheFileHasLines) {
     const std::string path = folder.write("routing", text);
     const uint64_t grown = peak_growth_bytes([&] { (void)read_routing(path, 0); });
     EXPECT_LT(grown, 100 * text.size());
+  }
+}
+
+// Sorting the experts of a token at each of its lines took ten seconds for each of these tokens.
+TEST(Routing, ManyExpertsInFallingOrder) {
+  constexpr uint32_t kTokens = 32, kExperts = 65'536;
+  std::string text = "step,layer,expert\n";
+  for (uint32_t token = 0; token < kTokens; ++token) {
+    for (uint32_t i = kExperts; i-- > 0;) text += std::to_string(token) + ",0," + std::to_string(i) + "\n";
+  }
+  const TempFolder folder;
+  const Routing routing = read(folder, text);
+  ASSERT_EQ(routing.generated.size(), kTokens);
+  for (const Routing::Token& token : routing.generated) {
+    ASSERT_EQ(token.size(), 1u);
+    EXPECT_EQ(token.front().experts.size(), kExperts);
+    EXPECT_TRUE(std::ranges::is_sorted(token.front().experts));
   }
 }
 

@@ -50,6 +50,7 @@ TEST_F(CompletionRequestTest, WhatIsNotSaidIsAsTheServerWasStarted) {
   ASSERT_TRUE(request.ok()) << request.error().line();
   EXPECT_EQ(request->generation.sampling.temperature, 0.5f);
   EXPECT_EQ(request->generation.stops, defaults_.generation.stops);
+  EXPECT_EQ(read({{"prompt", "a"}, {"stop", json::array()}})->generation.stops, defaults_.generation.stops);
   EXPECT_EQ(request->generation.most_tokens, UINT64_MAX);
   EXPECT_TRUE(request->random_seed);
   EXPECT_EQ(request->n, 1u);

@@ -128,6 +128,8 @@ TEST(LlamaFlags, MeanTheSame) {
   ASSERT_EQ(arguments.sampling.logit_bias.size(), 1u);
   EXPECT_TRUE(parse({"--fit"}).arguments.fit);
   EXPECT_EQ(parse({"-e", "-p", R"(a\nb\q)"}).arguments.prompt, "a\nb\\q");
+  EXPECT_THAT(parse({"-e", "-p", "x", "-r", R"(User:\n)", "-r", "<|im_end|>"}).arguments.stops,
+              ElementsAre("User:\n", "<|im_end|>"));
   EXPECT_THAT(parse({"-ctk", "f16", "-ctv", "f32"}).said, HasSubstr("one encoding"));
 }
 

@@ -53,7 +53,11 @@ class Pressure : public testing::Test {
     return *relief_;
   }
   uint64_t capacity() const { return runtime_->budget().capacity(); }
+  // Returns the line of the run that cannot be, or else of the relief.
   std::string refusal() {
+    RuntimeOptions options;
+    options.quiet = true;
+    if (const auto run = make_runtime(config_, options); !run.ok()) return run.error().line();
     const auto made = PressureRelief::create(start(), true);
     return made.ok() ? "" : made.error().line();
   }

@@ -5,9 +5,11 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <map>
 #include <memory>
+#include <thread>
 
 #include "core/base/random.h"
 #include "core/base/time.h"
@@ -36,6 +38,10 @@ constexpr int kLongestMs = 60'000;  // for a device to come back
 // A call that gives up its core for longer than this has waited. A single one may have met a lock.
 constexpr uint64_t kWaitNs = 5'000'000;
 constexpr uint32_t kMostWaits = 8;
+// An agent that waits does so in each trial. On a loaded machine, the thread that holds a lock or a page may
+// have no core for a while, in some trials.
+constexpr uint32_t kTrials = 5;
+constexpr std::chrono::milliseconds kBetweenTrials{100};
 constexpr size_t kMessages = 400;
 
 uint64_t key(const MessageId& id) {
@@ -46,11 +52,10 @@ uint64_t key(const MessageId& id) {
 // useless to go on (an exception, a message that is lost) every call answers at once, with nothing.
 class Kernel {
  public:
-  Kernel(AgentWorld& world, Report& report) : world_(world), report_(report) {}
+  // Adds the calls that wait to `waits`.
+  Kernel(AgentWorld& world, Report& report, uint32_t& waits)
+      : world_(world), report_(report), waits_(waits) {}
   ~Kernel() {
-    report_.check(kWaits, waits_ < kMostWaits, [&] {
-      return fmt::format("{} calls slept for more than {} ms", waits_, kWaitNs / 1'000'000);
-    });
     const std::string trespass = world_.trespass();
     report_.check(kResult, trespass.empty(), [&] { return trespass; });
   }
@@ -181,7 +186,7 @@ class Kernel {
   Report& report_;
   std::map<uint64_t, Message> open_;
   std::vector<std::pair<Message, Done>> completed_;
-  uint32_t waits_ = 0;
+  uint32_t& waits_;
   bool over_ = false;
 };
 
@@ -197,18 +202,19 @@ void check_idle(AgentWorld& world, Kernel& kernel) {
   kernel.check(kIdle, !world.agent().waiting(), [] { return "something is awaited"; });
 }
 
-void has_nothing_to_do_at_first(const AgentCase& tried, uint64_t seed, Report& report) {
+void has_nothing_to_do_at_first(const AgentCase& tried, uint64_t seed, Report& report, uint32_t& waits) {
   const auto world = make_world(tried, seed, report);
   if (!world) return;
-  Kernel kernel(*world, report);
+  Kernel kernel(*world, report, waits);
   check_idle(*world, kernel);
   kernel.check(kAgentMade, !world->agent().name().empty(), [] { return "it has no name"; });
 }
 
-void completes_each_message_exactly_once(const AgentCase& tried, uint64_t seed, Report& report) {
+void completes_each_message_exactly_once(const AgentCase& tried, uint64_t seed, Report& report,
+                                         uint32_t& waits) {
   const auto world = make_world(tried, seed, report);
   if (!world) return;
-  Kernel kernel(*world, report);
+  Kernel kernel(*world, report, waits);
   Random random(seed);
   for (size_t accepted = 0; accepted < kMessages && !kernel.over();) {
     if (kernel.open() < world->agent().credits()) kernel.must_submit(world->work()), ++accepted;
@@ -221,10 +227,11 @@ void completes_each_message_exactly_once(const AgentCase& tried, uint64_t seed, 
   check_idle(*world, kernel);
 }
 
-void is_busy_without_credit_and_keeps_nothing(const AgentCase& tried, uint64_t seed, Report& report) {
+void is_busy_without_credit_and_keeps_nothing(const AgentCase& tried, uint64_t seed, Report& report,
+                                              uint32_t& waits) {
   const auto world = make_world(tried, seed, report);
   if (!world) return;
-  Kernel kernel(*world, report);
+  Kernel kernel(*world, report, waits);
   const uint32_t credits = world->agent().credits();
   for (uint32_t i = 0; i < credits; ++i) kernel.must_submit(world->work());
   const Request refused = world->work();
@@ -242,10 +249,10 @@ void is_busy_without_credit_and_keeps_nothing(const AgentCase& tried, uint64_t s
                [&] { return fmt::format("{} completions of {}", kernel.completed().size(), credits + 1); });
 }
 
-void answers_a_cancel_of_whatever(const AgentCase& tried, uint64_t seed, Report& report) {
+void answers_a_cancel_of_whatever(const AgentCase& tried, uint64_t seed, Report& report, uint32_t& waits) {
   const auto world = make_world(tried, seed, report);
   if (!world) return;
-  Kernel kernel(*world, report);
+  Kernel kernel(*world, report, waits);
   Random random(seed);
   const auto spare = [&] { return world->agent().credits() - kernel.open(); };
   for (int i = 0; i < 60 && !kernel.over(); ++i) {
@@ -273,10 +280,10 @@ void answers_a_cancel_of_whatever(const AgentCase& tried, uint64_t seed, Report&
   }
 }
 
-void keeps_what_is_moved_and_in_use(const AgentCase& tried, uint64_t seed, Report& report) {
+void keeps_what_is_moved_and_in_use(const AgentCase& tried, uint64_t seed, Report& report, uint32_t& waits) {
   const auto world = make_world(tried, seed, report);
   if (!world) return;
-  Kernel kernel(*world, report);
+  Kernel kernel(*world, report, waits);
   for (int i = 0; i < 60 && !kernel.over(); ++i) {
     const std::optional<Request> rearranged = world->rearrange();
     if (!rearranged) return;
@@ -292,10 +299,10 @@ void keeps_what_is_moved_and_in_use(const AgentCase& tried, uint64_t seed, Repor
   }
 }
 
-void begins_a_run_behind_its_move(const AgentCase& tried, uint64_t seed, Report& report) {
+void begins_a_run_behind_its_move(const AgentCase& tried, uint64_t seed, Report& report, uint32_t& waits) {
   const auto world = make_world(tried, seed, report);
   if (!world) return;
-  Kernel kernel(*world, report);
+  Kernel kernel(*world, report, waits);
   Random random(seed);
   for (int i = 0; i < 40 && !kernel.over(); ++i) {
     const bool fails = random.below(3) == 0;
@@ -312,10 +319,10 @@ void begins_a_run_behind_its_move(const AgentCase& tried, uint64_t seed, Report&
   }
 }
 
-void says_what_it_cannot_do(const AgentCase& tried, uint64_t seed, Report& report) {
+void says_what_it_cannot_do(const AgentCase& tried, uint64_t seed, Report& report, uint32_t& waits) {
   const auto world = make_world(tried, seed, report);
   if (!world) return;
-  Kernel kernel(*world, report);
+  Kernel kernel(*world, report, waits);
   for (const AgentWorld::Bad& bad : world->bad()) {
     kernel.must_submit(bad.request);
     kernel.drain();
@@ -335,14 +342,30 @@ void says_what_it_cannot_do(const AgentCase& tried, uint64_t seed, Report& repor
                [] { return "not after errors"; });
 }
 
+// Tries the rule. Where calls waited it is tried again, and the trial with the fewest of them counts.
+template <void (*kRule)(const AgentCase&, uint64_t, Report&, uint32_t&)>
+void try_rule(const AgentCase& tried, uint64_t seed, Report& report) {
+  uint32_t fewest = UINT32_MAX;
+  for (uint32_t trial = 0; trial < kTrials && fewest >= kMostWaits && report.holds(kWaits); ++trial) {
+    if (trial != 0) std::this_thread::sleep_for(trial * kBetweenTrials);
+    uint32_t waits = 0;
+    kRule(tried, seed, report, waits);
+    fewest = std::min(fewest, waits);
+  }
+  report.check(kWaits, fewest < kMostWaits, [&] {
+    return fmt::format("{} calls or more slept for more than {} ms in each of {} trials", fewest,
+                       kWaitNs / 1'000'000, kTrials);
+  });
+}
+
 constexpr AgentRule kRules[] = {
-    {"HasNothingToDoAtFirst", has_nothing_to_do_at_first},
-    {"CompletesEachMessageExactlyOnce", completes_each_message_exactly_once},
-    {"IsBusyWithoutCreditAndKeepsNothing", is_busy_without_credit_and_keeps_nothing},
-    {"AnswersACancelOfWhatever", answers_a_cancel_of_whatever},
-    {"KeepsWhatIsMovedAndInUse", keeps_what_is_moved_and_in_use},
-    {"BeginsARunBehindItsMove", begins_a_run_behind_its_move},
-    {"SaysWhatItCannotDo", says_what_it_cannot_do},
+    {"HasNothingToDoAtFirst", try_rule<has_nothing_to_do_at_first>},
+    {"CompletesEachMessageExactlyOnce", try_rule<completes_each_message_exactly_once>},
+    {"IsBusyWithoutCreditAndKeepsNothing", try_rule<is_busy_without_credit_and_keeps_nothing>},
+    {"AnswersACancelOfWhatever", try_rule<answers_a_cancel_of_whatever>},
+    {"KeepsWhatIsMovedAndInUse", try_rule<keeps_what_is_moved_and_in_use>},
+    {"BeginsARunBehindItsMove", try_rule<begins_a_run_behind_its_move>},
+    {"SaysWhatItCannotDo", try_rule<says_what_it_cannot_do>},
 };
 
 }  // namespace

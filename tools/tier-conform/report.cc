@@ -25,6 +25,11 @@ uint64_t Report::checks_of(const char* text) const {
   return 0;
 }
 
+bool Report::holds(const char* text) const {
+  return std::none_of(rules_.begin(), rules_.end(),
+                      [&](const Rule& rule) { return rule.text == text && !rule.broken.empty(); });
+}
+
 bool Report::ok() const {
   return std::all_of(rules_.begin(), rules_.end(), [](const Rule& r) { return r.broken.empty(); });
 }

@@ -23,6 +23,8 @@ class Report {
   void refused(const std::string& why) { refusal_ = why; }
   const std::string& last_refusal() const { return refusal_; }
   uint64_t checks_of(const char* rule) const;
+  // Whether no check has broken it.
+  bool holds(const char* rule) const;
 
   const std::vector<Rule>& rules() const { return rules_; }
   bool ok() const;

@@ -238,7 +238,7 @@ Parsed parse_arguments(int argc, char** argv) {
       .named("N")
       .or_variable("LLAMA_ARG_N_PREDICT");
   line.flag("-e,--escape", escapes,
-            "\\n, \\t, \\r, \\\", \\' and \\\\ of the prompt stand for what they do in C");
+            "\\n, \\t, \\r, \\\", \\' and \\\\ of the prompt and of -r stand for what they do in C");
   line.flag("--no-escape", no_escapes, "the prompt is taken as it is, which is the default");
   line.option("--system-prompt", arguments.system_prompt, "what a chat begins with (also -sys)")
       .named("TEXT");
@@ -279,6 +279,11 @@ Parsed parse_arguments(int argc, char** argv) {
   line.group("Model and text");
   line.flag("--ignore-eos", arguments.ignore_eos, "go on where the model would end its text");
   line.flag("--special", arguments.special, "print control tokens as well");
+  line.option(
+          "-r,--reverse-prompt", arguments.stops,
+          "a text that ends what the model says, and is no part of it; it may name control tokens; may be "
+          "repeated; requests that have \"stop\" have their own")
+      .named("TEXT");
   line.group("Fit and plan");
   const Argument fits =
       line.option("--fit", fit,
@@ -417,7 +422,13 @@ Parsed parse_arguments(int argc, char** argv) {
     if (!text.ok()) return fail(text.error().line());
     arguments.system_prompt = std::move(*text);
   }
-  if (escapes) arguments.prompt = without_escapes(arguments.prompt);
+  if (escapes) {
+    arguments.prompt = without_escapes(arguments.prompt);
+    for (std::string& stop : arguments.stops) stop = without_escapes(stop);
+  }
+  for (const std::string& stop : arguments.stops) {
+    if (stop.empty()) return fail("--reverse-prompt: an empty text would end nothing");
+  }
   return parsed;
 }
 

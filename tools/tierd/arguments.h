@@ -31,8 +31,9 @@ struct Arguments {
   int64_t predict = -1;  // tokens to generate; -1: until the model ends or the context is full
   SamplerOptions sampling;
   bool ignore_eos = false;
-  bool special = false;  // print control tokens
-  bool shorten = true;   // a context that was not given
+  bool special = false;            // print control tokens
+  std::vector<std::string> stops;  // strings that end a text
+  bool shorten = true;             // a context that was not given
   uint32_t shortest_context = 256;
   bool fit = false;  // and raise a budget that was
   bool force = false;

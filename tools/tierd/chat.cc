@@ -11,6 +11,7 @@
 #include "core/base/standard_streams.h"
 #include "core/base/time.h"
 #include "tools/tierd/prompt_progress.h"
+#include "tools/tierd/terminal_text.h"
 
 namespace tierd {
 namespace {
@@ -171,18 +172,25 @@ Status Chat::generate(std::vector<uint32_t> tokens, std::string& said) {
   TIERD_ASSIGN(std::span<const float> logits, append_prompt(session_, rest, arguments_.quiet));
   result_.first_token_ns = now_ns() - begin;
   const Vocab& vocab = tokenizer_.vocab();
+  TerminalText shown(tokenizer_, arguments_.special, arguments_.stops);
+  const auto show = [&](const std::string& text) {
+    said += text;
+    return write_output(text);
+  };
   for (int64_t left = arguments_.predict; left != 0 && session_.position() < runtime_.engine().context();
        --left) {
     TIERD_ASSIGN(const uint32_t token, sampler_.sample(logits));
     const bool ends = std::ranges::find(vocab.end_tokens, token) != vocab.end_tokens.end();
-    if (ends && !arguments_.ignore_eos) return {};
-    const std::string piece = tokenizer_.piece(token, arguments_.special);
-    TIERD_TRY(write_output(piece));
-    said += piece;
+    if (ends && !arguments_.ignore_eos) {
+      TIERD_TRY(show(shown.add_end(token)));
+      break;
+    }
+    TIERD_TRY(show(shown.add(token)));
     ++result_.generated_tokens;
+    if (shown.stopped()) break;
     TIERD_ASSIGN(logits, session_.append({&token, 1}));
   }
-  return {};
+  return show(shown.finish());
 }
 
 }  // namespace tierd

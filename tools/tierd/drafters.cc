@@ -43,7 +43,9 @@ Result<Drafters> start_drafters(const RunPlan& plan, uint32_t texts, bool quiet)
   const SpeculationConfig& speculation = plan.config.speculation;
   Drafters drafters;
   if (!speculation.model.empty()) {
-    TIERD_ASSIGN(drafters.model, start_model(plan, texts, quiet));
+    auto model = start_model(plan, texts, quiet);
+    if (!model.ok()) return model.error().below("speculation.model");
+    drafters.model = std::move(*model);
   }
   for (uint32_t text = 0; text < texts && speculation.guesses(); ++text) {
     if (drafters.model != nullptr)

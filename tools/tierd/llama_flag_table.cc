@@ -10,7 +10,7 @@ constexpr std::string_view kCores =
 constexpr std::string_view kRope = "the model's file says how positions are turned";
 constexpr std::string_view kSamplers = "is no sampler here; --help all lists those that there are";
 constexpr std::string_view kGrammar =
-    "texts are not bound to a grammar; stop strings are (\"stop\" of a request)";
+    "texts are not bound to a grammar; stop strings end them (-r, \"stop\" of a request)";
 constexpr std::string_view kAdapters = "adapters are not applied; merge them into the model";
 constexpr std::string_view kMedia = "models read text only";
 constexpr std::string_view kVectors = "models write text; there are no embeddings or rankings";
@@ -305,11 +305,6 @@ const std::vector<LlamaFlag>& llama_flags() {
        {},
        {},
        "each text has a context of -c of its own"},
-      {{"-r", "--reverse-prompt"},
-       one,
-       {},
-       {},
-       "requests have \"stop\"; the model's own end of a turn ends it"},
       {{"--spm-infill"}, none, {}, {}, "there is no /infill"},
       {{"--pooling", "--embd-normalize"}, one, {}, {}, kVectors},
       {{"--embedding", "--embeddings", "--rerank", "--reranking"}, none, {}, {}, kVectors},

@@ -68,6 +68,7 @@ Api::Options api_options(const Arguments& arguments, const RunPlan& plan, Result
   options.defaults.generation.sampling = arguments.sampling;
   options.defaults.generation.ignore_eos = arguments.ignore_eos;
   options.defaults.generation.special = arguments.special;
+  options.defaults.generation.stops = arguments.stops;
   if (arguments.predict >= 0)
     options.defaults.generation.most_tokens = static_cast<uint64_t>(arguments.predict);
   options.defaults.context = model.context;

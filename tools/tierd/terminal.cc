@@ -24,6 +24,7 @@
 #include "tools/tierd/read_report.h"
 #include "tools/tierd/recoding_report.h"
 #include "tools/tierd/report.h"
+#include "tools/tierd/terminal_text.h"
 
 namespace tierd {
 namespace {
@@ -53,10 +54,22 @@ class TerminalRun {
         sampler_(*Sampler::create(arguments.sampling)),
         drafter_(drafter),
         arguments_(arguments),
+        shown_(tokenizer, arguments.special, arguments.stops),
         session_(runtime.engine(), 0),
         left_(arguments.predict < 0 ? INT64_MAX : arguments.predict) {}
 
   Status run() {
+    const Status status = generate();
+    const Status shown = emit(shown_.finish());
+    return status.ok() ? shown : status;
+  }
+
+  const RunResult& result() const { return result_; }
+  RunResult& result() { return result_; }
+  const std::string& text() const { return text_; }
+
+ private:
+  Status generate() {
     std::vector<uint32_t> prompt = tokenizer_.encode(arguments_.prompt, true, true);
     const Vocab& vocab = tokenizer_.vocab();
     if (prompt.empty()) {
@@ -107,25 +120,19 @@ class TerminalRun {
     }
     return {};
   }
-
-  const RunResult& result() const { return result_; }
-  RunResult& result() { return result_; }
-  const std::string& text() const { return text_; }
-
- private:
   // The next token: prints it. False when it was the last.
   Result<bool> take(uint32_t token) {
     const Vocab& vocab = tokenizer_.vocab();
     const bool ends =
         std::find(vocab.end_tokens.begin(), vocab.end_tokens.end(), token) != vocab.end_tokens.end();
-    if (ends && !arguments_.ignore_eos) return false;
+    if (ends && !arguments_.ignore_eos) {
+      TIERD_TRY(emit(shown_.add_end(token)));
+      return false;
+    }
     ++result_.generated_tokens;
     --left_;
-    std::string piece = tokenizer_.piece(token, arguments_.special);
-    if (at_start_ && !piece.empty() && piece.front() == ' ') piece.erase(0, 1);
-    at_start_ = at_start_ && piece.empty();
-    TIERD_TRY(emit(piece));
-    return left_ != 0;
+    TIERD_TRY(emit(shown_.add(token)));
+    return left_ != 0 && !shown_.stopped();
   }
   // The token, and what may follow it.
   Result<std::vector<uint32_t>> with_guesses(uint32_t token) {
@@ -140,7 +147,9 @@ class TerminalRun {
     tokens.insert(tokens.end(), guesses.begin(), guesses.end());
     return tokens;
   }
-  Status emit(const std::string& piece) {
+  Status emit(std::string piece) {
+    if (at_start_ && piece.starts_with(' ')) piece.erase(0, 1);
+    at_start_ = at_start_ && piece.empty();
     text_ += piece;
     return arguments_.json ? Status() : write_output(piece);
   }
@@ -151,6 +160,7 @@ class TerminalRun {
   Sampler sampler_;
   Drafter* drafter_;
   const Arguments& arguments_;
+  TerminalText shown_;
   Session session_;
   int64_t left_;  // tokens to generate
   bool at_start_ = false;

@@ -188,15 +188,17 @@ class Reader {
   Status read_stops() {
     const json* stop = find(body_, "stop");
     if (stop == nullptr) return {};
-    request_.generation.stops.clear();
     const json list = stop->is_array() ? *stop : json::array({*stop});
     if (list.size() > kMostStops) return bad("stop", fmt::format("more than {} strings", kMostStops));
+    std::vector<std::string> stops;
     for (const json& text : list) {
       if (!text.is_string()) return bad("stop", "expected a string or a list of strings");
       if (text.get_ref<const std::string&>().size() > kLongestStop)
         return bad("stop", fmt::format("a string is longer than {} bytes", kLongestStop));
-      request_.generation.stops.push_back(text.get<std::string>());
+      stops.push_back(text.get<std::string>());
     }
+    // As llama-server has it: an empty list leaves those of the command line.
+    if (!stops.empty()) request_.generation.stops = std::move(stops);
     return {};
   }
 

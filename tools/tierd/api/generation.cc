@@ -82,19 +82,25 @@ Result<std::optional<uint32_t>> Generation::next(std::span<const float> logits) 
     // It is no text, and whoever scores texts counts it all the same.
     if (options_.logprobs)
       told_(TokenEvent{token, tokenizer_.piece(token, true), {}, logprobs(logits, token), times()});
+    end_.text = stream_.add_hidden(tokenizer_.piece(token, true));
+    note_stop();
     return none;
   }
   ++generated_;
   TokenEvent event{token, tokenizer_.piece(token, options_.special), {}, logprobs(logits, token), times()};
-  event.text = stream_.add(event.bytes);
+  event.text =
+      event.bytes.empty() ? stream_.add_hidden(tokenizer_.piece(token, true)) : stream_.add(event.bytes);
   told_(std::move(event));
-  if (!stream_.stop().empty()) {
-    end_.why = EndEvent::Why::stop_string;
-    end_.stop = stream_.stop();
-    return none;
-  }
+  if (note_stop()) return none;
   if (generated_ == options_.most_tokens) return none;
   return std::optional(token);
+}
+
+bool Generation::note_stop() {
+  if (stream_.stop().empty()) return false;
+  end_.why = EndEvent::Why::stop_string;
+  end_.stop = stream_.stop();
+  return true;
 }
 
 void Generation::ended(TextEnd end, const Status& why) {
@@ -112,7 +118,7 @@ void Generation::ended(TextEnd end, const Status& why) {
       end_.error = why.error();
       break;
   }
-  end_.text = stream_.finish();
+  end_.text += stream_.finish();
   end_.times = times();
   told_(std::move(end_));
 }

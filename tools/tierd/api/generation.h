@@ -91,6 +91,8 @@ class Generation final : public Continuation {
              std::shared_ptr<const GenerationOptions> options, Sampler sampler,
              std::function<void(GenerationEvent)> told);
   GenerationTimes times() const;
+  // Whether a stop string has ended the text.
+  bool note_stop();
   std::optional<Logprobs> logprobs(std::span<const float> logits, uint32_t token) const;
 
   const Tokenizer& tokenizer_;
