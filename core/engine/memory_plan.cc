@@ -185,7 +185,8 @@ class TierPlanner {
     model_.measure = request_.model.measure;
     plan_.activations = activations_of(rows, tier_.units.size());
     plan_.given = activations_of(rows, tier_.giving_units);
-    plan_.capacity += plan_.activations + plan_.given - without;
+    plan_.beside = plan_.activations + plan_.given - without;
+    plan_.capacity += plan_.beside;
   }
 
   uint64_t activations_of(uint32_t rows, size_t units) const {

@@ -65,6 +65,7 @@ struct MemoryRequest {
 
 struct TierMemory {
   uint64_t capacity = 0;
+  uint64_t beside = 0;   // of it, what MemoryRequest::measures_beside adds
   uint64_t tensors = 0;  // resident small tensors of all units, padded to extents
   uint64_t tables = 0;   // of plugins
   uint64_t kv = 0;

@@ -463,6 +463,7 @@ TEST(MemoryPlan, MeasuringBesideTheBudgetChangesNothingWithinIt) {
     EXPECT_TRUE(beside->model.measure);
     const uint64_t more = beside->activations + beside->given - plain->activations - plain->given;
     EXPECT_GT(more, 0u);
+    EXPECT_EQ(beside->beside, more);
     EXPECT_EQ(beside->capacity, plain->capacity + more);
   }
 }

@@ -1,6 +1,7 @@
 // What is refused before anything runs: by its file, its descriptor, its declarations.
 #include "core/host/plugin_file.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -68,7 +69,7 @@ TEST(PluginFile, WhatIsNoWholeFileIsRefused) {
 
 struct Refused {
   const char* name;
-  const char* line;
+  std::string line;
 };
 
 class RefusedPlugin : public testing::TestWithParam<Refused> {};
@@ -86,7 +87,9 @@ TEST_P(RefusedPlugin, IsOneLineThatNamesTheFileAndWhatWasExpected) {
 INSTANTIATE_TEST_SUITE_P(
     All, RefusedPlugin,
     testing::Values(
-        Refused{"wrong_major", "was built for version 99.9 of the plugin interface, 2.9 is spoken here"},
+        Refused{"wrong_major",
+                fmt::format("was built for version 99.{0} of the plugin interface, {1}.{0} is spoken here",
+                            TIERD_ABI_MINOR, TIERD_ABI_MAJOR)},
         Refused{"no_symbol", "does not export 'tierd_plugin_entry'"},
         Refused{"unresolved", "undefined symbol: nobody_has_this"},
         Refused{"short_descriptor", "its descriptor has 24 B, at least 104 B were expected"},

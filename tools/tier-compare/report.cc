@@ -110,7 +110,7 @@ json comparison_json(const Runtime& subject, const Verdict& verdict, const Compa
   c.update({{"model", config.name.empty() ? config.architecture : config.name},
             {"predictor", plan.config.predictor.name},
             {"quantizer", plan.config.quantizer.name},
-            {"dram_bytes", subject.budget().capacity()},
+            {"dram_bytes", subject.budget().capacity() - plan.memory.tiers.front().beside},
             {"tensor_bytes", plan.store.manifest().tensor_bytes},
             {"kernels", subject.compute_backend()},
             {"context", plan.memory.model.context},
