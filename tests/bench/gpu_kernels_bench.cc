@@ -241,7 +241,7 @@ class Moves {
     Transfer transfer(registered_);
     check(transfer.create(), "transfer");
     const double seconds = timer.seconds([&] {
-      transfer.begin(units, slot, here_.data(), there_, host);
+      transfer.begin({units, slot, {}}, here_.data(), there_, host);
       for (bool over = false; !over;) check(transfer.advance(timer.stream(), over), "transfer");
     });
     so = (registered ? transfer.counts().gathered : transfer.counts().read_in_place) == 0;
