@@ -57,7 +57,7 @@ struct MemoryRequest {
   bool fit = false;  // take the least budget that would do instead of refusing a smaller one
   // `max_rows` is what is asked for: a small budget gets smaller prefill chunks.
   ModelOptions model;
-  // What model.measure takes lies beside the budgets, which grow by it: all else is as without measuring.
+  // The room of model.measure lies beside the budgets, which grow by it: all else is as without measuring.
   bool measures_beside = false;
   // The context may be halved until everything fits, but not below so many positions. 0: it may not.
   uint32_t shortest_context = 0;

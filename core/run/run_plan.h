@@ -36,7 +36,7 @@ struct RuntimeOptions {
   bool force = false;       // take capacities that are more than there is
   bool quiet = false;       // no progress
   uint32_t logit_rows = 1;  // rows of a batch that may ask for logits
-  // What measured steps take lies beside the budgets, so that as much is resident as in a run that measures
+  // The room of measured steps lies beside the budgets, so that as much is resident as in a run that measures
   // none. What a strategy measures for itself stays within them.
   bool measures_beside = false;
   // How the store's data file is opened; tests put a device that misbehaves in its place. Empty: as the agent
@@ -49,7 +49,7 @@ struct RuntimeOptions {
   PluginCalls* running_plugins = nullptr;
   // It hears of everything until the run is destroyed. A run that has one writes neither trace nor timeline.
   KernelObserver* observer = nullptr;
-  // Of a store that compresses and is not made: its plan with the sizes that were counted
+  // The plan of a store that compresses and is not made, with the sizes that were counted
   // (with_counted_store).
   std::shared_ptr<const Manifest> counted = {};
   // The run is played on this machine in virtual time, whatever `run.clock` says: nothing is read, computed

@@ -125,7 +125,7 @@ TEST_F(PruneCli, CheckCountsWhatTheStoreWillCompress) {
     EXPECT_EQ(json(before)[key], json(after)[key]) << key;
   EXPECT_EQ(json(before)["expected"]["resident_bytes_per_token"],
             json(after)["expected"]["resident_bytes_per_token"]);
-  // What nothing can be saved of is refused before anything is written.
+  // A model of which nothing can be saved is refused before anything is written.
   const size_t stores = cached().size();
   for (const auto& more : {std::vector<std::string>{"--check"}, std::vector<std::string>{"-p", "word"}}) {
     const Ended refused = endor(kLlama, more);

@@ -39,8 +39,8 @@ class PassPlan {
   const uint8_t* level_of() const { return levels_ > 1 ? level_of_.data() : nullptr; }
   const uint8_t* unit_of() const { return units_ > 1 ? unit_of_.data() : nullptr; }
 
-  // What the planned pass uses, summed over its rows: of those that it computes (what `make` was given) some
-  // may be measured alone.
+  // Returns the bytes that the planned pass uses, summed over its rows: of those that it computes (what
+  // `make` was given) some may be measured alone.
   uint64_t used_bytes(SiteId site, const ActiveSet& computed, const ActiveSet& used, uint32_t rows) const;
 
   // In which of the site's editions each of these neurons would be computed, that a later pass is expected to
