@@ -22,7 +22,9 @@ const std::string kConfigs = TIERD_SOURCE_DIR "/configs";
 const std::string kTables = kDemo + "/predictor-r64.safetensors";
 const std::string kHeldOut = kDemo + "/held-out.txt";
 constexpr double kNoise = 16'384;  // bytes a token: a read of one embedding's rows more or less
-constexpr int kMostRemedies = 5;   // that one run may need, one after the other
+// The same over a link, of two runs whose cold starts differ: 1 % of the demo.
+constexpr double kLinkNoise = 106'550;
+constexpr int kMostRemedies = 5;  // that one run may need, one after the other
 
 // The files that `tierd --config` takes; other folders hold shapes, machines and activity profiles.
 std::vector<std::string> configurations() {
@@ -298,15 +300,15 @@ TEST_F(Configurations, MoveTheBytesThatWereForetold) {
     }
     const SettledBytes moved(arguments);
     const json foretold = check();
-    const auto expect = [&](const json& bytes, double settled, const std::string& what) {
+    const auto expect = [&](const json& bytes, double settled, double noise, const std::string& what) {
       ++(bytes.is_null() ? unknown : known);
       if (bytes.is_null()) return;
-      EXPECT_NEAR(bytes.get<double>(), settled, 0.05 * settled + kNoise) << configuration << ", " << what;
+      EXPECT_NEAR(bytes.get<double>(), settled, 0.05 * settled + noise) << configuration << ", " << what;
     };
-    expect(foretold["expected"]["flash_bytes_per_token"], moved.flash(), "flash");
+    expect(foretold["expected"]["flash_bytes_per_token"], moved.flash(), kNoise, "flash");
     for (const json& link : foretold["links"]) {
       const std::string tiers = link["from"].get<std::string>() + " to " + link["to"].get<std::string>();
-      if (foretold["links"].size() > 1) expect(link["bytes_per_token"], moved.link(link), tiers);
+      if (foretold["links"].size() > 1) expect(link["bytes_per_token"], moved.link(link), kLinkNoise, tiers);
     }
   }
   EXPECT_GT(known, unknown);
