@@ -1,10 +1,9 @@
 #include "tiers/flash/reading_threads.h"
 
 #include <algorithm>
-#include <atomic>
+#include <condition_variable>
 #include <deque>
 #include <mutex>
-#include <optional>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -14,9 +13,6 @@
 namespace tierd {
 namespace {
 
-// The caller must not wait for a thread that holds the lock and has lost its core. So no thread makes a
-// system call under the lock: raising the signal there wakes the caller on the very core that it takes over.
-// Nor is there a condition variable, since notifying one can wait for the threads that are leaving it.
 class ReadingThreads final : public BlockDevice {
  public:
   ReadingThreads(std::string name, uint32_t depth, ReadCall read)
@@ -38,8 +34,7 @@ class ReadingThreads final : public BlockDevice {
       const std::lock_guard lock(mutex_);
       stop_ = true;
     }
-    flushes_.fetch_add(1, std::memory_order_release);
-    flushes_.notify_all();
+    wake_.notify_all();
     for (std::thread& thread : threads_) thread.join();
   }
 
@@ -54,31 +49,22 @@ class ReadingThreads final : public BlockDevice {
   }
 
   void flush() override {
-    if (unflushed_.empty()) return;
     {
       const std::lock_guard lock(mutex_);
       queue_.insert(queue_.end(), unflushed_.begin(), unflushed_.end());
     }
-    flushes_.fetch_add(1, std::memory_order_release);
-    unflushed_.size() == 1 ? flushes_.notify_one() : flushes_.notify_all();
+    unflushed_.size() == 1 ? wake_.notify_one() : wake_.notify_all();
     unflushed_.clear();
   }
 
   size_t poll(std::span<DeviceDone> done) override {
-    // A thread announces its signal before it raises it: until all that were announced have been taken, the
-    // descriptor may turn readable yet. The signal is taken before the look, so that none is lost.
-    if (announced_.load(std::memory_order_acquire) != taken_) taken_ += event_.take();
-    bool more = false;
-    size_t n = 0;
-    {
-      const std::lock_guard lock(mutex_);
-      n = std::min(done.size(), done_.size());
-      std::copy_n(done_.begin(), n, done.begin());
-      done_.erase(done_.begin(), done_.begin() + static_cast<ptrdiff_t>(n));
-      more = !done_.empty();
-    }
+    const std::lock_guard lock(mutex_);
+    const size_t n = std::min(done.size(), done_.size());
+    if (n == 0) return 0;
+    std::copy_n(done_.begin(), n, done.begin());
+    done_.erase(done_.begin(), done_.begin() + static_cast<ptrdiff_t>(n));
     in_flight_ -= static_cast<uint32_t>(n);
-    if (more) signal();
+    if (done_.empty()) (void)event_.take();
     return n;
   }
 
@@ -89,50 +75,30 @@ class ReadingThreads final : public BlockDevice {
 
  private:
   void serve() {
-    while (const std::optional<DeviceRead> read = next()) {
-      const int32_t result = read_(*read);
-      bool first = false;
-      {
-        const std::lock_guard lock(mutex_);
-        first = done_.empty();
-        done_.push_back({.token = read->token, .result = result});
-      }
-      if (first) signal();
-    }
-  }
-  // Waits for a read. Nothing once the device goes.
-  std::optional<DeviceRead> next() {
+    std::unique_lock lock(mutex_);
     while (true) {
-      const uint32_t seen = flushes_.load(std::memory_order_acquire);
-      {
-        const std::lock_guard lock(mutex_);
-        if (stop_) return std::nullopt;
-        if (!queue_.empty()) {
-          const DeviceRead read = queue_.front();
-          queue_.pop_front();
-          return read;
-        }
-      }
-      flushes_.wait(seen, std::memory_order_acquire);
+      wake_.wait(lock, [this] { return stop_ || !queue_.empty(); });
+      if (stop_) return;
+      const DeviceRead read = queue_.front();
+      queue_.pop_front();
+      lock.unlock();
+      const int32_t result = read_(read);
+      lock.lock();
+      done_.push_back({.token = read.token, .result = result});
+      // Signalled under the lock: the descriptor is readable exactly while `done_` is not empty.
+      if (done_.size() == 1) event_.raise();
     }
-  }
-  // [any thread, without the lock]
-  void signal() {
-    announced_.fetch_add(1, std::memory_order_release);
-    event_.raise();
   }
 
   const std::string name_;
   const ReadCall read_;
   WakeSignal event_;
-  std::atomic<uint64_t> announced_ = 0;  // signals, raised or about to be
-  uint64_t taken_ = 0;                   // of these
   const uint32_t depth_;
   uint32_t in_flight_ = 0;  // pushed and not yet polled
   std::vector<DeviceRead> unflushed_;
 
-  std::atomic<uint32_t> flushes_ = 0;  // an idle thread waits for the next one
-  std::mutex mutex_;                   // of all below
+  std::mutex mutex_;  // of all below
+  std::condition_variable wake_;
   std::deque<DeviceRead> queue_;
   std::vector<DeviceDone> done_;
   bool stop_ = false;
