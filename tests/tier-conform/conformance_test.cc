@@ -71,11 +71,7 @@ TEST(Conformance, EveryMutantIsCaught) {
         EXPECT_EQ(broken_rules(load(file.path().string()), options), "");
         options.tensors = heat_of_ten();
       }
-      // The address of an instance, which one mutant goes by, may make no difference once.
-      std::string broken;
-      for (options.seed = 1; options.seed <= 3 && broken.empty(); ++options.seed)
-        broken = broken_rules(load(file.path().string()), options);
-      EXPECT_NE(broken, "") << folder.path().filename();
+      EXPECT_NE(broken_rules(load(file.path().string()), options), "") << folder.path().filename();
       ++mutants;
     }
   }
