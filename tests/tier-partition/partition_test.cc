@@ -19,7 +19,7 @@ Result<PartitionResult> solve(const PartitionProblem& problem, PartitionMethod m
   PartitionOptions options;
   options.method = method;
   options.seed = seed;
-  options.seconds = 60;
+  options.limit.seconds = 60;
   return make_partition(problem, options, [] {});
 }
 

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "tools/partition/even_out.h"
-#include "tools/partition/integer_program.h"
 
 namespace tierd {
 namespace {
@@ -109,8 +108,8 @@ class MappingProgram {
     program_.begin_with(start);
   }
 
-  Result<IntegerProgram::Solution> solve(double seconds, const std::function<void()>& waiting) {
-    return program_.solve(homes_ ? 0 : kGap, seconds, waiting);
+  Result<IntegerProgram::Solution> solve(const SolverLimit& limit, const std::function<void()>& waiting) {
+    return program_.solve(homes_ ? 0 : kGap, limit, waiting);
   }
 
   // Nothing where a number is none of whole neurons.
@@ -246,7 +245,7 @@ class MappingProgram {
 }  // namespace
 
 Result<IlpPartition> partition_by_ilp(const PartitionProblem& problem, const FrequencyOrder& order,
-                                      const Relaxation& relaxed, double seconds,
+                                      const Relaxation& relaxed, const SolverLimit& limit,
                                       const std::function<void()>& waiting) {
   IlpPartition made;
   made.bound = relaxed.seconds;
@@ -258,7 +257,7 @@ Result<IlpPartition> partition_by_ilp(const PartitionProblem& problem, const Fre
   const double unit = mean > 0 ? mean : 1;
   MappingProgram program(problem, bins, unit, made.homes);
   if (!made.homes) program.begin_with(relaxed);
-  TIERD_ASSIGN(const IntegerProgram::Solution solution, program.solve(seconds, waiting));
+  TIERD_ASSIGN(const IntegerProgram::Solution solution, program.solve(limit, waiting));
   if (solution.impossible) return made;
   // A bin's mean hides how its neurons differ, so what CBC proves binds only where they do not.
   if (made.homes) made.bound = std::max(made.bound, solution.bound * unit * (1 - kBoundRounding));

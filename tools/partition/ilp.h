@@ -7,6 +7,7 @@
 
 #include "core/base/result.h"
 #include "tools/partition/dealing.h"
+#include "tools/partition/integer_program.h"
 #include "tools/partition/partition_problem.h"
 #include "tools/partition/relaxation.h"
 
@@ -22,9 +23,9 @@ struct IlpPartition {
 // Bins are single neurons where the relaxation ends in a site, and double in size away from there: that is
 // where whole neurons matter. Homes are dealt afterwards (deal), unless the problem is so small that they can
 // be variables, too; then the program is the paper's own, without loss. The solution is expanded to neurons
-// and checked. `seconds` and `waiting`: see IntegerProgram. Error: internal, of the solver.
+// and checked. `limit` and `waiting`: see IntegerProgram. Error: internal, of the solver.
 Result<IlpPartition> partition_by_ilp(const PartitionProblem& problem, const FrequencyOrder& order,
-                                      const Relaxation& relaxed, double seconds,
+                                      const Relaxation& relaxed, const SolverLimit& limit,
                                       const std::function<void()>& waiting);
 
 }  // namespace tierd

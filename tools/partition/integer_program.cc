@@ -60,15 +60,19 @@ void IntegerProgram::begin_with(const std::vector<Term>& values) {
   Cbc_setMIPStartI(model_.get(), static_cast<int>(columns.size()), columns.data(), factors.data());
 }
 
-Result<IntegerProgram::Solution> IntegerProgram::solve(double gap, double seconds,
+Result<IntegerProgram::Solution> IntegerProgram::solve(double gap, const SolverLimit& limit,
                                                        const std::function<void()>& waiting) {
   Cbc_Model* const model = model_.get();
   Cbc_setLogLevel(model, 0);
   Cbc_setParameter(model, "ratioGap", fmt::format("{}", gap).c_str());
   // By default it passes over what is better by less than 1e-5, and then calls the rest impossible.
   Cbc_setParameter(model, "increment", "1e-9");
-  Cbc_setParameter(model, "timeMode", "elapsed");
-  Cbc_setParameter(model, "seconds", fmt::format("{}", seconds).c_str());
+  if (limit.nodes) {
+    Cbc_setParameter(model, "maxNodes", fmt::format("{}", *limit.nodes).c_str());
+  } else {
+    Cbc_setParameter(model, "timeMode", "elapsed");
+    Cbc_setParameter(model, "seconds", fmt::format("{}", limit.seconds).c_str());
+  }
   auto solved = std::async(std::launch::async, [model] { Cbc_solve(model); });
   while (solved.wait_for(kLook) != std::future_status::ready) waiting();
   try {

@@ -1,14 +1,23 @@
 // A mixed integer linear program, to be minimised, and CBC that solves it.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/base/result.h"
 
 namespace tierd {
+
+// Ends a solver that has not proved its solution the best one. A limit in nodes of its tree gives the same
+// solution on every machine.
+struct SolverLimit {
+  double seconds = 120;
+  std::optional<uint32_t> nodes;  // replaces seconds
+};
 
 class IntegerProgram {
  public:
@@ -28,13 +37,13 @@ class IntegerProgram {
   void begin_with(const std::vector<Term>& values);
 
   struct Solution {
-    std::vector<double> values;  // [columns]; empty: none was found in time
+    std::vector<double> values;  // [columns]; empty: none was found within the limit
     double bound = 0;            // no solution costs less
     bool impossible = false;     // no values meet what is required
   };
-  // Ends when the bound is reached up to `gap` (a share of the cost), or after `seconds`. `waiting` is called
-  // on the caller's thread some times a second. Call it once. Error: internal, where CBC gives up.
-  Result<Solution> solve(double gap, double seconds, const std::function<void()>& waiting);
+  // Ends when the bound is reached up to `gap` (a share of the cost), or at the limit. `waiting` is called on
+  // the caller's thread some times a second. Call it once. Error: internal, where CBC gives up.
+  Result<Solution> solve(double gap, const SolverLimit& limit, const std::function<void()>& waiting);
 
  private:
   int column(double cost, double most, bool whole);

@@ -47,7 +47,7 @@ Result<PartitionResult> make_partition(const PartitionProblem& problem, const Pa
     return cost.seconds;
   };
   if (options.method == PartitionMethod::ilp) {
-    TIERD_ASSIGN(IlpPartition ilp, partition_by_ilp(problem, order, relaxed, options.seconds, waiting));
+    TIERD_ASSIGN(IlpPartition ilp, partition_by_ilp(problem, order, relaxed, options.limit, waiting));
     result.bound = std::max(result.bound, ilp.bound);
     result.bins = ilp.bins;
     result.homes = ilp.homes;

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/base/result.h"
+#include "tools/partition/integer_program.h"
 #include "tools/partition/partition_problem.h"
 
 namespace tierd {
@@ -16,8 +17,8 @@ std::string_view name(PartitionMethod method);
 
 struct PartitionOptions {
   PartitionMethod method = PartitionMethod::ilp;
-  uint64_t seed = 1;     // of random
-  double seconds = 120;  // for the solver
+  uint64_t seed = 1;  // of random
+  SolverLimit limit;  // of ilp
 };
 
 struct PartitionResult {

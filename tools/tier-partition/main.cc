@@ -84,8 +84,8 @@ Status partition(Options options) {
   TIERD_ASSIGN(Frequencies frequencies, read_frequencies(options.frequencies));
   problem.sites = frequencies.sites;
   // Seconds that have passed of those that the solver may take: it does not say how far it is.
-  Progress progress("solving", static_cast<uint64_t>(std::ceil(options.partition.seconds)), options.quiet,
-                    "s");
+  Progress progress("solving", static_cast<uint64_t>(std::ceil(options.partition.limit.seconds)),
+                    options.quiet, "s");
   const uint64_t begin_ns = now_ns();
   uint64_t told = 0;
   TIERD_ASSIGN(const PartitionResult result, make_partition(problem, options.partition, [&] {
@@ -128,7 +128,7 @@ int run(int argc, char** argv) {
       .one_of({"ilp", "greedy", "random"})
       .named("NAME")
       .shows_default();
-  line.option("--seconds", options.partition.seconds, "that the solver may take")
+  line.option("--seconds", options.partition.limit.seconds, "that the solver may take")
       .between(0.1, 1e6)
       .named("N")
       .shows_default();

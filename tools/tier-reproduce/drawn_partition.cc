@@ -17,6 +17,9 @@ namespace {
 // as ten tokens that have nothing in common.
 constexpr uint32_t kTokens = 32;
 
+// Nodes that the solver may visit. A limit in seconds would give another partition on a slower machine.
+constexpr uint32_t kNodes = 2000;
+
 Error wrong(std::string detail) {
   return {Code::invalid_argument, "partition", std::move(detail)};
 }
@@ -73,26 +76,28 @@ Status write_drawn_partition(const RunPlan& plan, uint32_t texts, const std::str
   PartitionProblem problem;
   TIERD_ASSIGN(problem.machine, machine_of(plan));
   // The same sites as a run draws (core/run/drawn_activity.h), so that they are the same neurons.
-  StickyActivity::Options options;
-  options.seed = plan.config.seed;
-  options.first_text = plan.config.sequences;
+  StickyActivity::Options drawn;
+  drawn.seed = plan.config.seed;
+  drawn.first_text = plan.config.sequences;
   Frequencies frequencies;
   for (SiteId site = 0; site < plan.model.sites.size(); ++site) {
     const Cut& cut = plan.model.any().sites[site].cut;
     if (!is_cut_into<Bundles>(cut) && !is_cut_into<Columns>(cut)) continue;
-    options.neurons.push_back(plan.model.sites[site].n);
+    drawn.neurons.push_back(plan.model.sites[site].n);
     frequencies.sites.push_back({.name = plan.model.sites[site].name,
                                  .neuron_bytes = plan.model.sites.best_of(site).slot_bytes,
                                  .frequency = {}});
   }
-  TIERD_ASSIGN(const std::vector<std::vector<uint32_t>> uses, count_uses(profile, std::move(options), texts));
+  TIERD_ASSIGN(const std::vector<std::vector<uint32_t>> uses, count_uses(profile, std::move(drawn), texts));
   for (size_t s = 0; s < uses.size(); ++s) {
     for (const uint32_t count : uses[s])
       frequencies.sites[s].frequency.push_back(static_cast<float>(count) /
                                                static_cast<float>(texts * kTokens));
   }
   problem.sites = frequencies.sites;
-  TIERD_ASSIGN(const PartitionResult made, make_partition(problem, {}, [] {}));
+  PartitionOptions options;
+  options.limit.nodes = kNodes;
+  TIERD_ASSIGN(const PartitionResult made, make_partition(problem, options, [] {}));
   return write_partition(path, frequencies, made.partition);
 }
 
