@@ -1,6 +1,7 @@
 #include "tools/tier-compare/comparison.h"
 
 #include <algorithm>
+#include <future>
 #include <span>
 
 #include "core/engine/session.h"
@@ -65,9 +66,14 @@ Result<Verdict> compare_on(const Contest& contest, const std::vector<std::vector
     // The last token is only predicted.
     for (size_t at = 0; at + 1 < tokens.size();) {
       const auto chunk = tokens.subspan(at, std::min(kChunkTokens, tokens.size() - 1 - at));
-      TIERD_TRY(store.read(chunk));
-      if (published) TIERD_TRY(published->read(chunk));
-      TIERD_TRY(subject.read(chunk));
+      // The references compute while the subject waits for its devices.
+      auto references = std::async(std::launch::async, [&]() -> Status {
+        TIERD_TRY(store.read(chunk));
+        return published ? published->read(chunk) : Status();
+      });
+      const Status judged = subject.read(chunk);
+      TIERD_TRY(references.get());
+      TIERD_TRY(judged);
       for (size_t i = 0; i < chunk.size(); ++i) {
         const uint32_t next = tokens[at + i + 1];
         verdict.subject.add(store.logits(i), subject.logits(i), next);
