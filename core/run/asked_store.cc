@@ -105,7 +105,7 @@ Status check_asked_store(const Config& config, const Store& store) {
   }
   // How small neurons get is known once they are packed.
   if (config.compression == kNone || compresses(manifest) || !store.made()) return {};
-  return compresses_nothing(config.compression, config.model);
+  return compresses_nothing(config.compression, config.model, config.tokenizer, manifest.config);
 }
 
 }  // namespace tierd

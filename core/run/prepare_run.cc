@@ -16,7 +16,8 @@ Result<RunPlan> with_counted_store(RunPlan plan, const Config& config, RuntimeOp
     return plan;
   TIERD_ASSIGN(const WriteOptions write, store_options(config, options));
   TIERD_ASSIGN(Manifest counted, compressed_plan(*plan.source, planned, options.quiet, write.codec.get()));
-  if (!compresses(counted)) return compresses_nothing(config.compression, config.model);
+  if (!compresses(counted))
+    return compresses_nothing(config.compression, config.model, config.tokenizer, counted.config);
   options.counted = std::make_shared<const Manifest>(std::move(counted));
   return plan_run(config, options);
 }

@@ -146,6 +146,7 @@ Result<WriteOptions> store_options(const Config& config, const RuntimeOptions& o
   TIERD_TRY(
       choose_compression(config.compression, plugin_path(config), config.codec, "model.compression", write));
   write.refuse_vain_compression = true;
+  write.tokenizer = config.tokenizer;
   TIERD_ASSIGN(write.editions, parse_editions(config.editions, "model.editions"));
   write.encoding = encoding_by_name(config.encoding);
   write.head_encoding =

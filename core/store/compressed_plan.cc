@@ -142,13 +142,21 @@ bool compresses(const Manifest& plan) {
                              [](const StoredSite& site) { return site.compression != Compression::none; });
 }
 
-Error compresses_nothing(std::string_view compression, const std::string& model) {
+Error compresses_nothing(std::string_view compression, const std::string& model, const std::string& tokenizer,
+                         const ModelConfig& config) {
+  // tier-convert prunes no mixtures.
+  const std::string pruned =
+      config.is_mixture()
+          ? ""
+          : fmt::format(
+                "prune the model first (tier-convert {} OUT{} --prune magnitude --sparsity 0.5 "
+                "--compression {}; then -m OUT), or ",
+                model, tokenizer.empty() ? "" : " --tokenizer " + tokenizer, compression);
   return Error{
       Code::invalid_argument, "model.compression",
-      fmt::format("\"{}\" makes no matrix of {} smaller, so that nothing would be compressed: prune the "
-                  "model first (tier-convert {} OUT --prune magnitude --sparsity 0.5 --compression {}; "
-                  "then -m OUT), or --set model.compression=none",
-                  compression, model, model, compression)};
+      fmt::format("\"{}\" makes no matrix of {} smaller, so that nothing would be compressed: {}--set "
+                  "model.compression=none",
+                  compression, model, pruned)};
 }
 
 Result<Manifest> assumed_plan(const TensorSource& source, Manifest dense) {

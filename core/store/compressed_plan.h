@@ -25,8 +25,10 @@ Result<Manifest> assumed_plan(const TensorSource& source, Manifest dense);
 // Whether any site of a plan whose neurons were measured is compressed.
 bool compresses(const Manifest& plan);
 
-// Says that a model gains nothing from a compression, and what to do instead.
-Error compresses_nothing(std::string_view compression, const std::string& model);
+// Says that a model gains nothing from a compression, and what to do instead. `tokenizer`: the file that the
+// user named with the model, or empty.
+Error compresses_nothing(std::string_view compression, const std::string& model, const std::string& tokenizer,
+                         const ModelConfig& config);
 
 // The plan that it was made from: all sites dense.
 Manifest dense_plan(Manifest plan);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/layout/neuron_codec.h"
@@ -22,7 +23,10 @@ struct WriteOptions {
   // Sites that it makes smaller are compressed. It goes with layouts row and neuron, where nothing is in
   // pieces.
   Compression compression = Compression::none;
-  bool refuse_vain_compression = false;  // before anything is written, one that makes no site smaller
+  // Refuses, before anything is written, a compression that makes no site smaller; the error names the
+  // tokenizer that the user gave with the model.
+  bool refuse_vain_compression = false;
+  std::string tokenizer = {};
   std::shared_ptr<const NeuronCodec> codec = {};  // where that is the compression, and nowhere else
   // Instead of the source's own, of the layers' matrices and of embedding and head; which may lose something:
   // the manifest says how much.

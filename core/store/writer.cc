@@ -135,7 +135,8 @@ class StoreWriter {
         limits_(limits),
         codec_(options.codec.get()),
         quiet_(options.quiet),
-        refuses_vain_compression_(options.refuse_vain_compression) {}
+        refuses_vain_compression_(options.refuse_vain_compression),
+        tokenizer_(options.tokenizer) {}
 
   Status run() {
     for (;;) {
@@ -210,7 +211,7 @@ class StoreWriter {
       TIERD_ASSIGN(plan_, compressed_plan(source_, std::move(plan_), quiet_, codec_));
       if (refuses_vain_compression_ && !compresses(plan_)) {
         TIERD_TRY(drop_unfinished());
-        return compresses_nothing(plan_.compression_name(), source_.path());
+        return compresses_nothing(plan_.compression_name(), source_.path(), tokenizer_, plan_.config);
       }
     }
     TIERD_TRY(write_extents());
@@ -363,6 +364,7 @@ class StoreWriter {
   const NeuronCodec* codec_;  // or NULL
   bool quiet_;
   bool refuses_vain_compression_;
+  std::string tokenizer_;
 
   OpenFile folder_;  // holds the lock
   OpenFile data_;

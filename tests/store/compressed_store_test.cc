@@ -90,10 +90,12 @@ TEST(CompressedStore, ThatWouldNotGetSmallerMayBeRefusedBeforeItIsWritten) {
   const TempFolder folder;
   WriteOptions wanted = options(Layout::row, Compression::bitmap);
   wanted.refuse_vain_compression = true;
+  wanted.tokenizer = "words.bin";
   const Status refused =
       write_store(pruned(small_llama(), Encoding::f16, 0), folder.path() + "/store", wanted);
   EXPECT_EQ(refused.code(), Code::invalid_argument);
-  EXPECT_THAT(refused.error().line(), HasSubstr("model.compression: \"bitmap\" makes no matrix of"));
+  EXPECT_THAT(refused.error().line(), HasSubstr("model.compression: \"bitmap\" makes no matrix of memory"));
+  EXPECT_THAT(refused.error().line(), HasSubstr("tier-convert memory OUT --tokenizer words.bin --prune"));
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
   EXPECT_TRUE(write_store(pruned(small_llama(), Encoding::f16), folder.path() + "/store", wanted).ok());
 }

@@ -146,8 +146,21 @@ class LowRank {
              "configs/moe-streaming.toml";
     if (!has(TIERD_AXIS_NEURON))
       return "the store is not cut into neurons, which tables are about: --set model.layout=neuron";
+    if (!any_may_be_silent())
+      return "each neuron of this model adds to every row, since its activation is not ReLU, so that tables "
+             "of what fires have nothing to learn: --set predictor.name=dense --set quantizer.name=plain "
+             "leaves "
+             "nothing out";
     return std::string("there are no tables for any site: ") + kTables +
            "; --set predictor.name=dense --set quantizer.name=plain leaves nothing out";
+  }
+
+  // Says whether any neuron of a network may give nothing to a row.
+  bool any_may_be_silent() const {
+    for (uint32_t s = 0; s < host_.n_sites(); ++s) {
+      if (host_.site(s).axis == TIERD_AXIS_NEURON && !host_.never_silent(s)) return true;
+    }
+    return false;
   }
 
   void rank(tierd::RowScores& by, const Tables& tables, const tierd_rows_view& rows, tierd_set_out& out) {
