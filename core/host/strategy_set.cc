@@ -327,6 +327,7 @@ Status StrategySet::replace_predictor(const StrategyChoice& choice) {
   std::vector<uint8_t> reads_x;
   Instance made;
   TIERD_TRY(make_predictor(choice, next, reads_x, made));
+  TIERD_TRY(next.call_if(&tierd_predictor_1::fits, kFits));
   TIERD_ASSIGN(strategies_.scored, scored(next, strategies_.quantizer, strategies_.balancer));
   strategies_.predictor = std::move(next);
   strategies_.reads_x = std::move(reads_x);
