@@ -178,7 +178,7 @@ std::optional<size_t> first_lost_value(Encoding e, std::span<const float> values
   // Up to here neither a value in 16 bits nor a scale, which is no larger than the values, overflows.
   constexpr float kAlwaysHeld = 65504;
   const auto held = [](float value) { return std::fabs(value) <= kAlwaysHeld; };  // false for NaN
-  if (e == Encoding::f32 || std::ranges::all_of(values, held)) return std::nullopt;
+  if (std::ranges::all_of(values, held)) return std::nullopt;
   const size_t block = block_values(e);
   std::vector<std::byte> encoded(block_bytes(e));
   std::vector<float> decoded(block);
@@ -193,6 +193,40 @@ std::optional<size_t> first_lost_value(Encoding e, std::span<const float> values
     if (std::ranges::all_of(decoded, finite)) continue;
     const auto most = std::ranges::max_element(of_block, {}, [](float value) { return std::fabs(value); });
     return first + static_cast<size_t>(most - of_block.begin());
+  }
+  return std::nullopt;
+}
+
+std::optional<size_t> first_not_finite(Encoding e, std::span<const std::byte> encoded) {
+  constexpr uint16_t kHalf = 0x7c00, kBrain = 0x7f80;  // exponents of what is not finite
+  constexpr uint32_t kFloat = 0x7f800000;
+  constexpr size_t kLastScale = 208;  // of q6_k
+  const auto half = [](const std::byte* at) { return (load_u16(at) & kHalf) == kHalf; };
+  const auto first = [&](const auto& is_bad) -> std::optional<size_t> {
+    const size_t bytes = block_bytes(e);
+    for (size_t at = 0; at < encoded.size(); at += bytes) {
+      if (is_bad(&encoded[at])) return at / bytes * block_values(e);
+    }
+    return std::nullopt;
+  };
+  switch (e) {
+    case Encoding::f32:
+      return first([&](const std::byte* at) {
+        uint32_t bits = 0;
+        std::memcpy(&bits, at, sizeof bits);
+        return (bits & kFloat) == kFloat;
+      });
+    case Encoding::bf16:
+      return first([&](const std::byte* at) { return (load_u16(at) & kBrain) == kBrain; });
+    case Encoding::f16:
+    case Encoding::q8_0:
+    case Encoding::q4_0:
+      return first(half);
+    case Encoding::q4_k:
+    case Encoding::q5_k:
+      return first([&](const std::byte* at) { return half(at) || half(at + sizeof(uint16_t)); });
+    case Encoding::q6_k:
+      return first([&](const std::byte* at) { return half(at + kLastScale); });
   }
   return std::nullopt;
 }

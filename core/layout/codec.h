@@ -26,8 +26,11 @@ void decode(Encoding e, std::span<const std::byte> in, std::span<float> out);
 void encode(Encoding e, std::span<const float> in, std::span<std::byte> out);
 
 // Returns the place of the first value that is lost where so many, which begin a block, are encoded: one that
-// is not finite, or so large that it, or the scale of its block, becomes infinite. None in f32, which holds
-// all values.
+// is not finite, or so large that it, or the scale of its block, becomes infinite.
 std::optional<size_t> first_lost_value(Encoding e, std::span<const float> values);
+
+// Returns the index of the first value that is not finite among whole blocks. In a quantized block, whose
+// scale makes all values so, it is that of the block's first value.
+std::optional<size_t> first_not_finite(Encoding e, std::span<const std::byte> encoded);
 
 }  // namespace tierd

@@ -1,9 +1,6 @@
 #include "core/store/extent_packer.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <memory>
 #include <numeric>
@@ -15,6 +12,7 @@
 #include "core/layout/row_group.h"
 #include "core/store/channel_order.h"
 #include "core/store/column_source.h"
+#include "core/store/sound_values.h"
 
 namespace tierd {
 namespace {
@@ -29,22 +27,14 @@ constexpr uint32_t kChannelsAtOnce = 256;
 // In an order of their own they lie all over the rows, each of which is decoded once for so many.
 constexpr uint32_t kOrderedAtOnce = 1024;
 
-// The encoding would lose a value of a tensor.
-Error lost_value(const TensorSource& source, const TensorInfo& tensor, uint64_t row, uint64_t col,
-                 float value, Encoding encoding) {
-  const char* const why = std::isfinite(value) ? "is too large for" : "cannot be encoded as";
-  return {
-      Code::corrupt, source.path(),
-      fmt::format("tensor '{}', row {}, column {}: {} {} {}; a model whose weights are finite was "
-                  "expected, or one that is stored as f32",
-                  tensor.theirs.empty() ? tensor.name : tensor.theirs, row, col, value, why, name(encoding))};
-}
-
 // Reads `count` values that start at value `first` of the tensor, as `encoding`; both begin blocks of both.
 Status read_values(const TensorSource& source, const TensorInfo& tensor, uint64_t first, uint64_t count,
                    Encoding encoding, std::span<std::byte> out) {
   const uint64_t offset = encoded_bytes(tensor.encoding, first);
-  if (tensor.encoding == encoding) return source.read(tensor, offset, out);
+  if (tensor.encoding == encoding) {
+    TIERD_TRY(source.read(tensor, offset, out));
+    return expect_finite(source, tensor, first, out);
+  }
   std::vector<std::byte> encoded(encoded_bytes(tensor.encoding, count));
   TIERD_TRY(source.read(tensor, offset, encoded));
   std::vector<float> values(count);

@@ -17,8 +17,10 @@
 #include "core/base/check.h"
 #include "core/base/log.h"
 #include "core/base/progress.h"
+#include "core/layout/codec.h"
 #include "core/store/disk.h"
 #include "core/store/gguf_names.h"
+#include "core/store/sound_values.h"
 
 namespace tierd {
 namespace {
@@ -331,14 +333,19 @@ class GgufWriter {
   Status copy(const TensorInfo& tensor, Progress& progress) {
     if (written_encoding(tensor) != tensor.encoding) {
       TIERD_ASSIGN(const std::vector<float> values, source_.read_f32(tensor));
+      if (const auto lost = first_lost_value(Encoding::f32, values))
+        return lost_value(source_, tensor, *lost / tensor.cols, *lost % tensor.cols, values[*lost],
+                          Encoding::f32);
       progress.advance(values.size() * sizeof(float));
       return append(std::as_bytes(std::span(values)));
     }
     if (lies_in_halves(source_, tensor)) return copy_as_neighbours(tensor, progress);
-    chunk_.resize(kChunkBytes);
-    for (uint64_t at = 0; at < tensor.bytes(); at += kChunkBytes) {
-      const auto part = std::span(chunk_).first(std::min(kChunkBytes, tensor.bytes() - at));
+    const uint64_t block = block_bytes(tensor.encoding);
+    chunk_.resize(kChunkBytes / block * block);
+    for (uint64_t at = 0; at < tensor.bytes(); at += chunk_.size()) {
+      const auto part = std::span(chunk_).first(std::min<uint64_t>(chunk_.size(), tensor.bytes() - at));
       TIERD_TRY(source_.read(tensor, at, part));
+      TIERD_TRY(expect_finite(source_, tensor, at / block * block_values(tensor.encoding), part));
       TIERD_TRY(append(part));
       progress.advance(part.size());
     }
@@ -353,6 +360,7 @@ class GgufWriter {
     std::vector<std::byte> head(chunk_.size());
     for (uint64_t at = 0; at < tensor.bytes(); at += head.size()) {
       TIERD_TRY(source_.read(tensor, at, head));
+      TIERD_TRY(expect_finite(source_, tensor, at / row_bytes * tensor.cols, head));
       for (uint64_t row = 0; row < 2 * half; ++row) {
         const auto from = std::span(head).subspan((row % 2 * half + row / 2) * row_bytes, row_bytes);
         std::ranges::copy(from, chunk_.begin() + static_cast<std::ptrdiff_t>(row * row_bytes));

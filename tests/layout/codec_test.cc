@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "core/base/random.h"
@@ -112,6 +114,28 @@ TEST(Codec, NamesAreFoundAgain) {
     EXPECT_EQ(encoding_by_name(name(e)), e);
   }
   EXPECT_EQ(encoding_by_name("q5_1"), std::nullopt);
+}
+
+// Its naive twin decodes everything.
+TEST_P(CodecRoundTrip, WhatIsNotFiniteIsFoundInItsBlock) {
+  const Encoding e = GetParam();
+  const uint32_t block = block_values(e);
+  constexpr size_t kBlocks = 7;
+  Random random(11);
+  std::vector<float> values(kBlocks * block), decoded(values.size());
+  for (float& value : values) value = random.symmetric();
+  std::vector<std::byte> sound(encoded_bytes(e, values.size()));
+  encode(e, values, sound);
+  EXPECT_EQ(first_not_finite(e, sound), std::nullopt);
+  for (size_t at = 0; at + 1 < sound.size(); ++at) {
+    std::vector<std::byte> bytes = sound;
+    bytes[at] = bytes[at + 1] = std::byte{0x7f};
+    decode(e, bytes, decoded);
+    const auto bad = std::ranges::find_if_not(decoded, [](float value) { return std::isfinite(value); });
+    std::optional<size_t> expected;
+    if (bad != decoded.end()) expected = static_cast<size_t>(bad - decoded.begin()) / block * block;
+    ASSERT_EQ(first_not_finite(e, bytes), expected) << "byte " << at;
+  }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 
 #include "core/store/source.h"
@@ -131,6 +132,22 @@ TEST(GgufWriter, PutsPairsOfRotationsSideBySide) {
         for (uint32_t i = 0; i < tensor.cols; ++i)
           ASSERT_EQ(after[row * tensor.cols + i], before[from * tensor.cols + i]) << name << " row " << row;
       }
+    }
+  }
+}
+
+TEST(GgufWriter, RefusesWeightsThatAreNotFinite) {
+  const TempFolder temp;
+  const std::string path = temp.path() + "/model.gguf";
+  for (const Encoding e : {Encoding::f32, Encoding::f16, Encoding::bf16}) {
+    for (const char* tensor : {"layers.1.q", "layers.0.attn_norm", "layers.1.down", "embed"}) {
+      MemorySource source(small_llama(), e);
+      source.set(tensor, 0, 5, NAN);
+      const Status written = write_gguf(source, path, true);
+      ASSERT_EQ(written.code(), Code::corrupt) << tensor;
+      EXPECT_THAT(written.error().line(), HasSubstr(std::string("memory: tensor '") + tensor +
+                                                    "', row 0, column 5: nan is no weight"));
+      EXPECT_FALSE(std::filesystem::exists(path));
     }
   }
 }

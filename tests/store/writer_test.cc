@@ -393,17 +393,20 @@ TEST(Writer, ValuesThatCannotBeEncodedAreNamed) {
     Compression compression = Compression::none;
   };
   const Case cases[] = {
-      {Layout::row, Encoding::q4_0, NAN, "nan cannot be encoded as q4_0"},
-      {Layout::row, Encoding::q8_0, -INFINITY, "-inf cannot be encoded as q8_0"},
+      {Layout::row, Encoding::q4_0, NAN, "nan is no weight"},
+      {Layout::row, Encoding::q8_0, -INFINITY, "-inf is no weight"},
       {Layout::row, Encoding::q4_0, 1e6f, "1000000 is too large for q4_0"},
       {Layout::row, Encoding::q8_0, 1e8f, "100000000 is too large for q8_0"},
-      {Layout::row, Encoding::q4_k, NAN, "nan cannot be encoded as q4_k"},
+      {Layout::row, Encoding::q4_k, NAN, "nan is no weight"},
       {Layout::row, Encoding::q6_k, 1e30f, "1e+30 is too large for q6_k"},
       {Layout::row, Encoding::f16, 65520, "65520 is too large for f16"},
       {Layout::row, Encoding::bf16, 3.4e38f, "3.4e+38 is too large for bf16"},
-      {Layout::row, Encoding::f16, NAN, "nan cannot be encoded as f16", Compression::bitmap},
-      {Layout::neuron, Encoding::q4_0, NAN, "nan cannot be encoded as q4_0"},
-      {Layout::channel_group, Encoding::q8_0, INFINITY, "inf cannot be encoded as q8_0"},
+      {Layout::row, Encoding::f16, NAN, "nan is no weight", Compression::bitmap},
+      {Layout::neuron, Encoding::q4_0, NAN, "nan is no weight"},
+      {Layout::channel_group, Encoding::q8_0, INFINITY, "inf is no weight"},
+      {Layout::row, Encoding::f32, NAN, "nan is no weight"},
+      {Layout::neuron, Encoding::f32, INFINITY, "inf is no weight"},
+      {Layout::channel_group, Encoding::f32, NAN, "nan is no weight"},
       {Layout::channel_group, Encoding::f16, 1e5f, "100000 is too large for f16"},
   };
   const TempFolder temp;
