@@ -1,6 +1,9 @@
 #include "core/engine/engine.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "core/base/align.h"
@@ -242,6 +245,23 @@ Result<std::span<const float>> Engine::step(std::span<const RowInfo> rows, std::
   if (rebuild_) remember(rows);
   const ActivationPlace& logits = plan().sites.all.back().output;
   const uint64_t floats = wanted.size() * logits.stride;
-  return std::span(parts_.dispatcher->values(parts_.agent, logits.offset, floats), floats);
+  const std::span given(parts_.dispatcher->values(parts_.agent, logits.offset, floats), floats);
+  if (given.data() != nullptr) TIERD_TRY(expect_numbers(rows, wanted, given));
+  return given;
+}
+
+Status Engine::expect_numbers(std::span<const RowInfo> rows, std::span<const uint32_t> wanted,
+                              std::span<const float> given) const {
+  const uint64_t stride = plan().sites.all.back().output.stride;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const auto of_row = given.subspan(i * stride, vocab_size());
+    if (std::ranges::all_of(of_row, [](float logit) { return std::isfinite(logit); })) continue;
+    return Error{
+        Code::corrupt, "logits",
+        fmt::format("behind token {} at position {} some are not finite: what the weights make of this "
+                    "text is beyond the range of its numbers, so that no next token can be chosen",
+                    rows[wanted[i]].token, rows[wanted[i]].position)};
+  }
+  return {};
 }
 }  // namespace tierd

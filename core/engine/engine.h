@@ -74,7 +74,7 @@ class Engine {
   // ascending, at most logit_rows of them; they come back as [wanted x vocab] and stay valid until the next
   // step. `prefill`: a prompt's rows; where there are several, nothing that streams by is admitted to a
   // cache, and a single one goes as a decoded token does. After an error the KV positions of these rows are
-  // undefined.
+  // undefined. Error: corrupt, for logits that are not finite, beside those of what moves and computes.
   Result<std::span<const float>> step(std::span<const RowInfo> rows, std::span<const uint32_t> wanted,
                                       bool prefill);
 
@@ -125,6 +125,8 @@ class Engine {
   Status rebuild();
   Status compute_again(std::span<const RowInfo> rows);
   void remember(std::span<const RowInfo> rows);
+  Status expect_numbers(std::span<const RowInfo> rows, std::span<const uint32_t> wanted,
+                        std::span<const float> given) const;
   Status run(Task<Status> task);
   void wait();
   const ModelPlan& plan() const { return *parts_.plan; }

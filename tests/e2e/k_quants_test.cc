@@ -101,6 +101,23 @@ TEST_F(KQuants, GiveTheBitsOfTheirValuesInF32) {
     expect_the_same_bits(logits(gguf_, "f32", chunk), expected);
 }
 
+// Each weight is finite, and what becomes of them is not: no token can be chosen by such logits.
+TEST_F(KQuants, LogitsThatAreNotFiniteEndTheText) {
+  MemorySource source = mixed_source();
+  for (uint32_t column = 0; column < kSuperBlock; ++column) source.set("out_norm", 0, column, 3e38f);
+  const std::string file = folder_.path() + "/large.gguf";
+  ASSERT_TRUE(write_gguf(source, file, true).ok());
+  Config config;
+  config.model = file;
+  config.context = kGoldenTokens;
+  config.threads = 1;
+  config.bind = false;
+  const auto made = run_all_logits(config, tokens_, kGoldenTokens);
+  ASSERT_EQ(made.code(), Code::corrupt);
+  EXPECT_EQ(made.error().line().find("logits: behind token 3 at position 0 some are not finite"), 0u)
+      << made.error().line();
+}
+
 TEST_F(KQuants, AreRunFromAStoreWithLittleMemoryToo) {
   const std::string store = folder_.path() + "/store";
   const auto source = open_source(gguf_);
