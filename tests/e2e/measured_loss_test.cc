@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "tests/e2e/program.h"
+#include "tests/e2e/server.h"
 
 namespace tierd {
 namespace {
@@ -66,7 +66,7 @@ TEST_F(MeasuredLossOfRuns, IsSaidAndRefusedBeyondTheLimit) {
   EXPECT_EQ(after.out, "");
   EXPECT_EQ(std::ranges::count(after.err, '\n'), 1) << after.err;
   for (const char* part :
-       {"measured loss: KL ", "on 60 tokens of held-out.txt", "more than 0.1 nats", "--force"})
+       {"measured loss: KL ", "on only 60 tokens of held-out.txt", "more than 0.1 nats", "--force"})
     EXPECT_THAT(after.err, HasSubstr(part));
   EXPECT_EQ(run("papers/hermes", {"-q"}).status, 2);
   std::vector<std::string> served = arguments_of("papers/hermes");
@@ -184,6 +184,36 @@ TEST_F(MeasuredLossOfRuns, OfManyRowsAtOnceIsNotKept) {
       compare("activeflow", {"--set", "tiers.dram.capacity=50%", "-c", "128", "--step-tokens", "32"});
   EXPECT_EQ(compared.status, 0) << compared.err;
   EXPECT_THAT(compared.out, HasSubstr("the verdict was not kept: several tokens of a step"));
+}
+
+// The loss of a mask that follows residency is measured for one memory.
+TEST_F(Server, SaysTheLossOfAnotherCapacity) {
+  const std::vector<std::string> lossy = {
+      "--config", config_file("activeflow"),  "--set", "predictor.sparsity=0.95", "--set", "run.ubatch=8",
+      "--set",    "tiers.dram.staging=256KiB"};
+  std::vector<std::string> served = lossy;
+  served.insert(served.end(), {"--set", "tiers.dram.capacity=70%"});
+  start(served);
+  const auto move = [&](const std::string& capacity) {
+    return post("/v1/tiers/dram/capacity", {{"capacity", capacity}});
+  };
+  const HttpAnswer unknown = move("40%");
+  ASSERT_EQ(unknown.status, 200u) << unknown.body;
+  const json loss = json::parse(unknown.body)["loss"];
+  EXPECT_TRUE(loss["measured"].is_null());
+  EXPECT_THAT(loss["command"], HasSubstr("--set tiers.dram.capacity=40%"));
+  ASSERT_EQ(move("70%").status, 200u);
+  std::vector<std::string> judged = lossy;
+  judged.insert(judged.end(), {"--set", "tiers.dram.capacity=40%", "-m", kDemo, "-c", "256", "-t", "1",
+                               kHeldOut, "--tokens", "60", "-q"});
+  const Ended compared = run_program(TIERD_BIN_COMPARE, judged);
+  ASSERT_EQ(compared.status, 0) << compared.err;
+  const HttpAnswer refused = move("40%");
+  EXPECT_EQ(refused.status, 400u) << refused.body;
+  EXPECT_THAT(error_of(refused), HasSubstr("measured loss: KL "));
+  EXPECT_THAT(error_of(refused), HasSubstr("on only 60 tokens of held-out.txt"));
+  EXPECT_THAT(error_of(refused), HasSubstr("--force"));
+  EXPECT_THAT(end().err, HasSubstr("loss not measured: tier-compare "));
 }
 
 }  // namespace

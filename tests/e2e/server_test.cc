@@ -105,6 +105,7 @@ TEST_F(Server, ATiersCapacityMovesWhileTokensFlow) {
   const uint64_t at_30 = smaller["capacity_bytes"];
   EXPECT_NEAR(static_cast<double>(at_30), static_cast<double>(at_60) / 2, 1);
   EXPECT_LE(smaller["used_bytes"], smaller["capacity_bytes"]);
+  EXPECT_TRUE(smaller["loss"].is_null()) << "nothing is left out";
   EXPECT_EQ(tier()["capacity_bytes"], at_30);
   const uint64_t at_80 = at_60 / 3 * 4;
   EXPECT_EQ(move(at_80)["capacity_bytes"], at_80);

@@ -17,6 +17,9 @@ namespace {
 
 using nlohmann::json;
 
+// A verdict on fewer tokens is marked: chance is a good part of it.
+constexpr uint64_t kEnoughTokens = 500;
+
 // A word of a command line as a shell takes it.
 std::string shell_word(const std::string& word) {
   const auto is_plain = [](unsigned char c) {
@@ -68,11 +71,12 @@ json to_json(const MeasuredLoss& loss) {
 
 // "KL 0.295 nats a token, perplexity +33.1 % on 510 tokens of wiki.txt (tier-compare, 2026-11-30)"
 std::string verdict_text(const json& measured) {
-  return fmt::format("KL {:.3g} nats a token{}, perplexity {:+.3g} % on {} tokens of {} (tier-compare, {})",
+  const auto tokens = measured["tokens"].get<uint64_t>();
+  return fmt::format("KL {:.3g} nats a token{}, perplexity {:+.3g} % on {}{} tokens of {} (tier-compare, {})",
                      measured["divergence"].get<double>(),
                      measured["against"] == "store" ? " against the store" : "",
-                     100 * measured["perplexity_change"].get<double>(), measured["tokens"].get<uint64_t>(),
-                     measured["text"].get<std::string>(), measured["date"].get<std::string>());
+                     100 * measured["perplexity_change"].get<double>(), tokens < kEnoughTokens ? "only " : "",
+                     tokens, measured["text"].get<std::string>(), measured["date"].get<std::string>());
 }
 
 Result<std::optional<MeasuredLoss>> kept_for(const RunPlan& plan, const Arguments& arguments) {

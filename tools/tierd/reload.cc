@@ -27,6 +27,24 @@ auto strategy_of(AnyConfig& config, std::string_view kind) -> decltype(&config.c
   return kind == "balancer" ? &config.balancer : nullptr;
 }
 
+void ask_for(Arguments& arguments, const std::string& tier, const std::string& capacity) {
+  TierConfig& config = arguments.config.tier(tier);
+  config.capacity = capacity;
+  arguments.overrides.push_back(fmt::format("{}.capacity={}", config.table(), capacity));
+}
+
+// Returns the loss that is known of the run that `arguments` would start, see tell_loss. Null for a run that
+// cannot be planned: taking the same change fails, too, and says why.
+Result<nlohmann::json> tell_loss_of(const Arguments& arguments) {
+  RuntimeOptions options;
+  options.fit = arguments.fit;
+  options.quiet = true;
+  options.force = true;  // the memory that is planned for is in use
+  const auto plan = plan_run(arguments.config, options);
+  if (!plan.ok()) return nlohmann::json();
+  return tell_loss(*plan, arguments);
+}
+
 }  // namespace
 
 Reload::Reload(const Arguments& arguments) : arguments_(arguments), in_force_(arguments.read_config) {
@@ -55,7 +73,7 @@ void Reload::take_file(Runtime& runtime) {
     const auto is_changed = [&](const TierConfig& tier) { return key == tier.table() + ".capacity"; };
     const auto tier = std::ranges::find_if(read->tiers, is_changed);
     if (tier != read->tiers.end() && runtime.plan().tiers.find(tier->name) != nullptr) {
-      const Status taken = take_capacity(runtime, tier->name, tier->capacity);
+      const auto taken = take_capacity(runtime, tier->name, tier->capacity);
       if (!taken.ok()) say(taken.error().line());
       continue;
     }
@@ -64,35 +82,40 @@ void Reload::take_file(Runtime& runtime) {
       say(fmt::format("{}: {}: takes a restart", arguments_.config_file, key));
     } else if (swapped.insert(kind).second) {
       const StrategyConfig next = *strategy_of(*read, kind);
-      Status taken = tell_loss_with(runtime, kind, next);
-      if (taken.ok()) taken = runtime.swap(kind, next);
+      Arguments changed = present(runtime);
+      *strategy_of(changed.config, kind) = next;
+      const auto known = tell_loss_of(changed);
+      const Status taken = known.ok() ? runtime.swap(kind, next) : Status(known.error());
       say(taken.ok() ? fmt::format("{} '{}' is in force", kind, next.name) : taken.error().line());
       if (taken.ok()) *strategy_of(in_force_, kind) = next;
     }
   }
 }
 
-Status Reload::tell_loss_with(const Runtime& runtime, const std::string& kind,
-                              const StrategyConfig& next) const {
-  Arguments arguments = arguments_;
-  arguments.config = runtime.plan().config;
-  *strategy_of(arguments.config, kind) = next;
-  RuntimeOptions options;
-  options.quiet = true;
-  options.force = true;  // the memory that is planned for is in use
-  const auto plan = plan_run(arguments.config, options);
-  if (!plan.ok()) return {};  // nor can it be swapped, which says why
-  TIERD_TRY(tell_loss(*plan, arguments));
-  return {};
+Arguments Reload::present(const Runtime& runtime) const {
+  Arguments now = arguments_;
+  now.config = runtime.plan().config;
+  std::set<size_t> moved;
+  for (const Runtime::BudgetChange& change : runtime.budget_changes()) moved.insert(change.tier);
+  for (const size_t tier : moved) {
+    ask_for(now, runtime.plan().tiers.memories[tier].config.name,
+            std::to_string(runtime.budget(tier).capacity()));
+  }
+  return now;
 }
 
-Status Reload::take_capacity(Runtime& runtime, const std::string& tier, const std::string& capacity) {
+Result<nlohmann::json> Reload::take_capacity(Runtime& runtime, const std::string& tier,
+                                             const std::string& capacity) {
+  Arguments changed = present(runtime);
+  ask_for(changed, tier, capacity);
+  TIERD_ASSIGN(nlohmann::json loss, tell_loss_of(changed));
   const size_t before = runtime.budget_changes().size();
   const TierTable& tiers = runtime.plan().tiers;
   const auto number = static_cast<size_t>(tiers.find(tier) - tiers.memories.data());
-  Status moved = move_capacity(runtime, {number, capacity, arguments_.fit}, arguments_.quiet);
+  const Status moved = move_capacity(runtime, {number, capacity, arguments_.fit}, arguments_.quiet);
   if (runtime.budget_changes().size() != before) in_force_.tier(tier).capacity = capacity;
-  return moved;
+  TIERD_TRY(moved);
+  return loss;
 }
 
 }  // namespace tierd

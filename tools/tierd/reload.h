@@ -2,6 +2,7 @@
 // as a client asks.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -24,15 +25,15 @@ class Reload {
   // strategy that cannot be, change nothing. A strategy that is quarantined for good is made anew.
   void look(Runtime& runtime);
   // [main thread, between two steps] Another capacity of one of the run's tiers, whoever wants it; told on
-  // standard error. Until the file is read again, it counts as the file's. Errors: those of
-  // Runtime::set_capacity.
-  Status take_capacity(Runtime& runtime, const std::string& tier, const std::string& capacity);
+  // standard error. Until the file is read again, it counts as the file's. Returns what is known of the loss
+  // with it, as known_loss has it. Errors: those of Runtime::set_capacity and tell_loss.
+  Result<nlohmann::json> take_capacity(Runtime& runtime, const std::string& tier,
+                                       const std::string& capacity);
 
  private:
   void take_file(Runtime& runtime);
-  // Says what is known of the loss of the run with `next` as its strategy of a kind. Error: that of
-  // tell_loss, for a strategy that is not to be taken.
-  Status tell_loss_with(const Runtime& runtime, const std::string& kind, const StrategyConfig& next) const;
+  // The arguments that would start the run as it is now.
+  Arguments present(const Runtime& runtime) const;
 
   const Arguments& arguments_;
   Config in_force_;  // as file and `--set` had it

@@ -179,11 +179,12 @@ Status run_texts(Runtime& runtime, Batcher& batcher, WorkDesk& desk, Api& api, c
   StoreWatch watch(runtime.plan().store);
   const auto tell = [&] { api.set_state(state_of(runtime, batcher, watch, movers.relief, energy)); };
   api.set_capacity_by([&](const std::string& tier, const std::string& capacity) -> Result<CapacityChange> {
-    const Status taken = movers.reload.take_capacity(runtime, tier, capacity);
+    auto loss = movers.reload.take_capacity(runtime, tier, capacity);
     tell();
-    TIERD_TRY(taken);
+    if (!loss.ok()) return loss.error();
     const Runtime::BudgetChange& change = runtime.budget_changes().back();
-    return CapacityChange{change.from, change.to, runtime.budget(change.tier).used(), change.raised_to_least};
+    return CapacityChange{change.from, change.to, runtime.budget(change.tier).used(), change.raised_to_least,
+                          *std::move(loss)};
   });
   std::optional<std::chrono::steady_clock::time_point> ends;
   tell();

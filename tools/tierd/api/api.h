@@ -6,7 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <span>
 #include <string>
@@ -54,6 +54,7 @@ struct CapacityChange {
   uint64_t to_bytes = 0;
   uint64_t used_bytes = 0;
   bool raised_to_least = false;
+  nlohmann::json loss = nullptr;  // of the run with it, see known_loss
 };
 
 class Api final : public HttpHandler {

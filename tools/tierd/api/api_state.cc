@@ -166,7 +166,8 @@ void Api::set_capacity(const std::string& name, const std::string& capacity,
                         {"old_capacity_bytes", change->from_bytes},
                         {"capacity_bytes", change->to_bytes},
                         {"used_bytes", change->used_bytes},
-                        {"raised_to_least", change->raised_to_least}});
+                        {"raised_to_least", change->raised_to_least},
+                        {"loss", change->loss}});
     });
   });
   if (!left) send(*reply, api_error(429, "too many requests wait"));
