@@ -16,7 +16,7 @@ set(TIERD_PLAIN_TESTS
   # Whole models in one process, which others run under sanitizers (golden models, tiers, plugins).
   e2e_gpu_test e2e_units_test e2e_hermes_test e2e_relu_before_qkv_test state_table_gate_test e2e_virtual_time_test e2e_run_energy_test e2e_mixture_test reference_test
   # What the command line says; its parser has command_line_test.
-  e2e_cli_test e2e_configurations_test e2e_plan_from_header_test e2e_bad_plugin_test
+  e2e_cli_test e2e_configurations_test e2e_config_keys_test e2e_measured_loss_test e2e_plan_from_header_test e2e_bad_plugin_test
   # Tools that read nothing from strangers.
   tier_bench_test plot_file_test tier_reproduce_test papers_test compare_test tier_profile_test train_test tier_train_test calibrate_test cost_model_test
   # Sixty plugins with one fault each, which end their process; what they are held against has tests of its own.
