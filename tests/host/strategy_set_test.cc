@@ -444,6 +444,52 @@ TEST_F(StrategySetTest, WhoRanksNeedsAPredictorThatGivesScores) {
   EXPECT_EQ((*set)->strategies().quantizer.name, "plain");
 }
 
+// A predictor that can work with no memory.
+struct HungryPredictor {
+  static inline int alive = 0;
+  static int create(const tierd_host*, void** self) {
+    *self = &alive;
+    ++alive;
+    return 0;
+  }
+  static const void* extension(const char* id) {
+    static const tierd_predictor_1 table = [] {
+      tierd_predictor_1 hungry{};
+      hungry.size = sizeof hungry;
+      hungry.caps = [](void*) { return uint32_t{0}; };
+      hungry.predict = [](void*, uint32_t, const tierd_rows_view*, tierd_set_out* out) {
+        out->all = 1;
+        return int{TIERD_OK};
+      };
+      hungry.fits = [](void*) { return int{TIERD_E_NO_SPACE}; };
+      return hungry;
+    }();
+    return std::strcmp(id, TIERD_PREDICTOR_1) == 0 ? &table : nullptr;
+  }
+  static StrategyChoice choice() {
+    static const tierd_plugin plugin = [] {
+      tierd_plugin hungry = kFake;
+      hungry.kind = "predictor";
+      hungry.name = "hungry";
+      hungry.n_params = 0;
+      hungry.create = create;
+      hungry.destroy = [](void*) { --alive; };
+      hungry.extension = extension;
+      return hungry;
+    }();
+    return {&plugin, "hungry.so", *Parameters::read(plugin, {}), nullptr};
+  }
+};
+
+TEST_F(StrategySetTest, APredictorThatLacksMemoryTakesNoOthersPlace) {
+  const auto set = StrategySet::create(choose_all(), sites_, {.seed = 42});
+  ASSERT_TRUE(set.ok());
+  const Status refused = (*set)->swap(HungryPredictor::choice(), {0});
+  EXPECT_EQ(refused.code(), Code::no_space) << refused.error().line();
+  EXPECT_EQ((*set)->strategies().predictor.name, "dense");
+  EXPECT_EQ(HungryPredictor::alive, 0);
+}
+
 TEST_F(StrategySetTest, ASwappedCacheGetsTheArenaAndHearsWhatIsThere) {
   const auto set = StrategySet::create(choose_all("lru"), sites_, {.seed = 42});
   ASSERT_TRUE(set.ok());

@@ -46,9 +46,9 @@ typedef struct tierd_predictor_1 {
   int (*reads_x)(void* self, uint32_t site);
   /* Whether it can work with the sizes of memories that the host says now (tierd_memory_view): TIERD_OK, or
    * TIERD_E_NO_SPACE with a line of why not; TIERD_E_UNSUPPORTED with a line that names the remedy where it
-   * cannot with any. It is asked of the predictor of a run before the run begins, and before a memory gets
-   * another size, which is given up where the answer is no; nothing may follow from a question. Optional.
-   * Since 2.9. */
+   * cannot with any. The host asks it before a run begins, before an instance takes another's place, and
+   * before a memory gets another size, and gives that up where the answer is no; nothing may follow from a
+   * question. Optional. Since 2.9. */
   int (*fits)(void* self);
 } tierd_predictor_1;
 
