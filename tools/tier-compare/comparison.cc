@@ -1,7 +1,6 @@
 #include "tools/tier-compare/comparison.h"
 
 #include <algorithm>
-#include <future>
 #include <span>
 
 #include "core/engine/session.h"
@@ -48,7 +47,8 @@ class Reader {
 
 }  // namespace
 
-Result<Verdict> compare_on(const Contest& contest, const std::vector<std::vector<uint32_t>>& windows,
+Result<Verdict> compare_on(const Contest& contest, ReferenceThread& thread,
+                           const std::vector<std::vector<uint32_t>>& windows,
                            const std::function<void(uint64_t)>& progress) {
   Verdict verdict;
   Reader subject(contest.subject), store(contest.store);
@@ -67,13 +67,14 @@ Result<Verdict> compare_on(const Contest& contest, const std::vector<std::vector
     for (size_t at = 0; at + 1 < tokens.size();) {
       const auto chunk = tokens.subspan(at, std::min(kChunkTokens, tokens.size() - 1 - at));
       // The references compute while the subject waits for its devices.
-      auto references = std::async(std::launch::async, [&]() -> Status {
+      auto references = thread.run([&]() -> Status {
         TIERD_TRY(store.read(chunk));
         return published ? published->read(chunk) : Status();
       });
       const Status judged = subject.read(chunk);
-      TIERD_TRY(references.get());
+      const Status compared_with = references.get();
       TIERD_TRY(judged);
+      TIERD_TRY(compared_with);
       for (size_t i = 0; i < chunk.size(); ++i) {
         const uint32_t next = tokens[at + i + 1];
         verdict.subject.add(store.logits(i), subject.logits(i), next);

@@ -9,6 +9,7 @@
 #include "core/base/result.h"
 #include "core/engine/engine.h"
 #include "tools/evaluation/loss.h"
+#include "tools/tier-compare/reference_thread.h"
 
 namespace tierd {
 
@@ -32,10 +33,11 @@ struct Verdict {
   uint64_t tokens() const { return subject.tokens(); }
 };
 
-// Feeds each window to every run from an empty context and compares the logits after each token.
-// `progress` receives the number of tokens that all runs have passed since its last call. Errors: those of
-// Engine::step.
-Result<Verdict> compare_on(const Contest& contest, const std::vector<std::vector<uint32_t>>& windows,
+// Feeds each window to every run from an empty context and compares the logits after each token. The subject
+// is driven by the caller's thread, the references by `thread`, on which they were made. `progress` receives
+// the number of tokens that all runs have passed since its last call. Errors: those of Engine::step.
+Result<Verdict> compare_on(const Contest& contest, ReferenceThread& thread,
+                           const std::vector<std::vector<uint32_t>>& windows,
                            const std::function<void(uint64_t)>& progress);
 
 }  // namespace tierd

@@ -24,6 +24,7 @@
 #include "tools/evaluation/text_windows.h"
 #include "tools/tier-compare/comparison.h"
 #include "tools/tier-compare/kept_verdict.h"
+#include "tools/tier-compare/reference_thread.h"
 #include "tools/tier-compare/references.h"
 #include "tools/tier-compare/report.h"
 
@@ -156,6 +157,14 @@ Result<std::vector<std::vector<uint32_t>>> read_windows(const Options& options, 
   return read_text_windows(*tokenizer, options.text, options.range, plan.memory.model.context);
 }
 
+Result<std::unique_ptr<Runtime>> start_store(const Config& subject_config, const Options& options,
+                                             const Runtime& subject) {
+  TIERD_ASSIGN(std::unique_ptr<Runtime> run, make_run(store_reference(subject_config), options, kRowsAtOnce));
+  TIERD_TRY(expect_room(*run, {&subject}));
+  TIERD_TRY(run->load());
+  return run;
+}
+
 Result<std::unique_ptr<Runtime>> start_published(const Published& published, const Options& options,
                                                  const Runtime& subject, const Runtime& store) {
   if (!published.config) return std::unique_ptr<Runtime>();
@@ -179,18 +188,19 @@ Status compare(const Options& options) {
     return Error{Code::invalid_argument, "run.execute",
                  "\"trace\" computes nothing, so that there is nothing to compare; expected \"real\""};
   }
+  // It begins before the subject binds the main thread, whose cores it would have.
+  ReferenceThread thread;
   // The subject takes its memory first: what the others may have is planned by what is left.
   TIERD_ASSIGN(const Subject subject, make_subject(config, options));
   TIERD_TRY(subject.run->load());
   const RunPlan& plan = subject.run->plan();
   TIERD_ASSIGN(const auto windows, read_windows(options, plan));
   config.context = plan.memory.model.context;
-  TIERD_ASSIGN(const std::unique_ptr<Runtime> store, make_run(store_reference(config), options, kRowsAtOnce));
-  TIERD_TRY(expect_room(*store, {subject.run.get()}));
-  TIERD_TRY(store->load());
+  TIERD_ASSIGN(const std::unique_ptr<Runtime> store,
+               thread.run([&] { return start_store(config, options, *subject.run); }).get());
   const Published published = published_reference(config, plan, options.published);
   TIERD_ASSIGN(const std::unique_ptr<Runtime> file,
-               start_published(published, options, *subject.run, *store));
+               thread.run([&] { return start_published(published, options, *subject.run, *store); }).get());
 
   Contest contest{.subject = {&subject.run->engine(), subject.step_tokens},
                   .store = {&store->engine(), kRowsAtOnce},
@@ -200,7 +210,7 @@ Status compare(const Options& options) {
   for (const auto& window : windows) tokens += window.size() - 1;
   Progress progress("comparing", tokens, options.model.quiet(), "tokens");
   TIERD_ASSIGN(const Verdict verdict,
-               compare_on(contest, windows, [&](uint64_t done) { progress.advance(done); }));
+               compare_on(contest, thread, windows, [&](uint64_t done) { progress.advance(done); }));
   TIERD_TRY(subject.run->engine().drain());
   TIERD_TRY(subject.run->end_recording());
   progress.finish();

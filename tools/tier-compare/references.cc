@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "core/base/cores.h"
 #include "core/store/source.h"
 
 namespace tierd {
@@ -19,12 +20,13 @@ constexpr std::string_view kShape = ".toml";  // a model without weights
 Config resident(const Config& subject) {
   Config config;
   config.tokenizer = subject.tokenizer;
-  config.threads = subject.threads;
+  // The references compute beside the subject.
+  config.threads = std::max(1u, (subject.threads != 0 ? subject.threads : available_cores()) / 2);
   config.context = subject.context;
   config.ubatch = kStepTokens;
   config.kv = subject.kv;
   config.seed = subject.seed;
-  config.bind = subject.bind;
+  config.bind = false;  // a core that the subject's thread is bound to
   config.activations = "f32";
   config.kernels = subject.kernels;
   config.plugin_path = subject.plugin_path;
