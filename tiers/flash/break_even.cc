@@ -21,8 +21,6 @@ constexpr uint64_t kLargeBytes = uint64_t{128} << 10;
 // round of 60 ms each gave 20 to 36 kB beside a compiler.
 constexpr uint32_t kGapRounds = 8;
 constexpr double kSeconds = 0.02;  // of each size in a round
-// Fewer places than reads in flight would be the same few again and again, from the device's own memory.
-constexpr uint64_t kLeastPlaces = 64;
 
 // The nearest power of two by ratio. Around the best gap the time is flat (16, 32 and 64 KiB: 7.3, 7.7
 // and 7.4 tokens/s of the 1.1B shape), and a finer figure would carry nothing but noise from run to run.
@@ -38,7 +36,7 @@ Result<BreakEven> measure_break_even(const std::string& path, const DeviceOption
   std::vector<ReadCurve::Point> points = {{kSmallBytes, 0}, {kLargeBytes, 0}};
   for (uint32_t round = 0; round < kGapRounds; ++round) {
     for (ReadCurve::Point& point : points) {
-      TIERD_ASSIGN(ReadPattern pattern, random_reads(path, device, point.bytes, kLeastPlaces * kLargeBytes));
+      TIERD_ASSIGN(ReadPattern pattern, random_reads(path, device, point.bytes, kLeastGapFile));
       pattern.seconds = kSeconds;
       TIERD_ASSIGN(const ReadRate rate, measure_read(path, pattern));
       point.bytes_per_second =

@@ -10,6 +10,10 @@
 
 namespace tierd {
 
+// A smaller file says nothing: it has fewer places than reads in flight, which would be the same few again
+// and again, from the device's own memory. Its runs are joined only where they touch.
+inline constexpr uint64_t kLeastGapFile = uint64_t{8} << 20;
+
 struct BreakEven {
   uint64_t bytes = 0;  // see ReadCurve::Request
   std::string how;     // "measured: 10 µs a request, 2.1 GB/s …", a line for reports

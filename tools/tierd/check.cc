@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "core/base/cores.h"
-#include "core/run/forecast.h"
 #include "core/run/runtime.h"
 #include "core/run/runtime_names.h"
 #include "core/store/cache_folder.h"
@@ -22,14 +21,12 @@
 #include "tools/tierd/report.h"
 #include "tools/tierd/report_numbers.h"
 #include "tools/tierd/tier_report.h"
+#include "tools/tierd/token_bytes.h"
 
 namespace tierd {
 namespace {
 
 using nlohmann::json;
-
-constexpr ForecastAsked kAsked = {
-    .prompt_tokens = 1, .warming_tokens = 3, .decoded_tokens = 4, .settling_tokens = 56};
 
 Result<json> store_json(const RunPlan& plan) {
   json store = {{"path", plan.store.directory()}, {"made", plan.store.made()}};
@@ -65,30 +62,6 @@ json weights_json(const Runtime& runtime) {
   return {{"networks", networks / all},
           {"in_memory", resident / all},
           {"networks_in_memory", networks > 0 ? in_networks / networks : 0.0}};
-}
-
-// The bytes that a token moves once caches have settled; none where they depend on the text or, because small
-// neurons are read with what lies between them, on a disk that was not measured.
-struct TokenBytes {
-  std::optional<double> flash;
-  std::vector<std::optional<double>> links;  // of the topology
-};
-
-// Virtual time plays the run, caches included. Where it cannot, because activations decide, only what needs
-// no bytes at all is known.
-TokenBytes bytes_of(const Result<Forecast>& played, const PlannedTraffic& traffic, const Runtime& runtime,
-                    const MachineRates& rates) {
-  TokenBytes bytes;
-  if (!played.ok()) {
-    const auto nothing = [](uint64_t most) { return most == 0 ? std::optional(0.0) : std::nullopt; };
-    bytes.flash = nothing(traffic.streamed_bytes);
-    for (const uint64_t most : traffic.link_bytes) bytes.links.push_back(nothing(most));
-    return bytes;
-  }
-  bytes.links.assign(played->link_bytes.begin(), played->link_bytes.end());
-  const bool small = runtime.plan().store.manifest().layout != Layout::row;
-  if (!rates.disk_unknown || !small || played->flash_bytes == 0) bytes.flash = played->flash_bytes;
-  return bytes;
 }
 
 json number_or_null(std::optional<double> value) {
@@ -152,8 +125,9 @@ TokenTimes times_of(const Runtime& runtime, const PlannedTraffic& traffic, const
 }
 
 // Tokens a second, or why the number is unknown.
-json expected_json(const Runtime& runtime, const Result<Forecast>& played, const PlannedTraffic& traffic,
-                   const TokenBytes& bytes, const MachineRates& rates) {
+json expected_json(const Runtime& runtime, const PlayedBytes& foretold, const PlannedTraffic& traffic,
+                   const MachineRates& rates) {
+  const auto& [played, bytes] = foretold;
   json expected = {{"rates_from", rates.from},
                    {"memory_bytes_per_second", rates.machine.processor.memory_rate}};
   const TokenTimes times = times_of(runtime, traffic, bytes, rates.machine);
@@ -161,6 +135,7 @@ json expected_json(const Runtime& runtime, const Result<Forecast>& played, const
   expected["resident_bytes_per_token"] =
       bytes.flash ? json(std::max(0.0, static_cast<double>(traffic.computed_bytes) - *bytes.flash))
                   : json(nullptr);
+  expected["bytes_unknown"] = bytes.why_unknown.empty() ? json(nullptr) : json(bytes.why_unknown);
   expected["bound_by"] = times.bound();
   expected["flash_bytes_per_second"] = nullptr;
   expected["tokens_per_second"] = nullptr;
@@ -222,7 +197,7 @@ Result<json> check_json(RunPlan plan, const RuntimeOptions& options, const Vocab
   TIERD_ASSIGN(json recoded, recoding_json(plan));
   RuntimeOptions played = options;
   played.quiet = true;
-  played.play_on = rates.machine;
+  played.play_on = machine_to_play_on(plan, rates);
   TIERD_ASSIGN(const std::unique_ptr<Runtime> runtime, Runtime::create(std::move(plan), played));
   json check = configuration_json(*runtime);
   check["store"] = std::move(store);
@@ -234,10 +209,9 @@ Result<json> check_json(RunPlan plan, const RuntimeOptions& options, const Vocab
   check["tiers"] = tiers_json(*runtime);
   check["weights"] = weights_json(*runtime);
   TIERD_ASSIGN(const PlannedTraffic traffic, runtime->planned_traffic());
-  const auto forecast = play(*runtime, kAsked);
-  const TokenBytes bytes = bytes_of(forecast, traffic, *runtime, rates);
-  check["links"] = links_json(runtime->plan().tiers, bytes);
-  check["expected"] = expected_json(*runtime, forecast, traffic, bytes, rates);
+  TIERD_ASSIGN(const PlayedBytes foretold, foretell_bytes(*runtime, played, traffic, rates));
+  check["links"] = links_json(runtime->plan().tiers, foretold.bytes);
+  check["expected"] = expected_json(*runtime, foretold, traffic, rates);
   return check;
 }
 
@@ -263,7 +237,7 @@ std::string check_text(const json& c) {
   const auto known = [](const json& bytes) { return bytes.is_null() ? "unknown bytes" : size_text(bytes); };
   line("per token",
        expected["flash_bytes_per_token"].is_null()
-           ? std::string("what is resident and what comes from flash is unknown")
+           ? "unknown: " + expected["bytes_unknown"].get<std::string>()
            : fmt::format("{} resident, {} from flash", size_text(expected["resident_bytes_per_token"]),
                          size_text(expected["flash_bytes_per_token"])));
   if (c["links"].size() > 1) {

@@ -11,6 +11,7 @@
 #include "core/store/disk.h"
 #include "tiers/compute/memory_bandwidth.h"
 #include "tiers/flash/bandwidth.h"
+#include "tiers/flash/break_even.h"
 
 namespace tierd {
 namespace {
@@ -22,7 +23,6 @@ constexpr uint64_t kBriefMemoryBytes = uint64_t{24} << 20;
 constexpr double kBriefReadSeconds = 0.15;  // of each size
 constexpr uint64_t kReadBytes[] = {4 << 10, 128 << 10, 512 << 10};
 constexpr uint32_t kReadsInFlight = 32;
-constexpr uint64_t kLeastFile = 8 << 20;
 constexpr uint64_t kAssumedLatencyNs = 100'000;
 
 // The disk that a path lies on, or would.
@@ -55,7 +55,7 @@ Result<ReadCurve> measure_disk(const RunPlan& plan) {
     return Error{Code::unsupported, file, "lies on another disk than the store will"};
   std::vector<ReadCurve::Point> points;
   for (const uint64_t bytes : kReadBytes) {
-    TIERD_ASSIGN(ReadPattern pattern, random_reads(file, {.depth = kReadsInFlight}, bytes, kLeastFile));
+    TIERD_ASSIGN(ReadPattern pattern, random_reads(file, {.depth = kReadsInFlight}, bytes, kLeastGapFile));
     pattern.seconds = kBriefReadSeconds;
     TIERD_ASSIGN(const ReadRate rate, measure_read(file, pattern));
     points.push_back({bytes, rate.bytes_per_second});

@@ -11,6 +11,7 @@
 
 #include "core/base/units.h"
 #include "core/timeline/pipeline.h"
+#include "tools/tierd/report.h"
 #include "tools/tierd/report_numbers.h"
 #include "tools/tierd/trend.h"
 
@@ -18,8 +19,6 @@ namespace tierd {
 namespace {
 
 using nlohmann::json;
-
-constexpr size_t kWarmUpSteps = 16;  // in which caches fill
 
 }  // namespace
 

@@ -117,7 +117,7 @@ json report_json(Runtime& runtime, const RunResult& result) {
   report["tiers"] = tiers_json(runtime);
   report["units"] = units_json(runtime);
   report["idle_windows"] = idle_json(runtime);
-  report["links"] = links_json(runtime, result.links_before, runtime.engine().decode_times().steps);
+  report["links"] = links_json(runtime, result);
   if (result.pressure)
     report["pressure"] = {{"shrinks", result.pressure->shrinks}, {"grows", result.pressure->grows}};
   report["peak_rss_bytes"] = peak_rss_bytes();

@@ -14,6 +14,9 @@
 
 namespace tierd {
 
+// The decode steps in which caches fill. Means over the later ones say how a long text goes on.
+inline constexpr size_t kWarmUpSteps = 16;
+
 struct RunResult {
   uint64_t prompt_tokens = 0;
   uint64_t generated_tokens = 0;
@@ -24,6 +27,7 @@ struct RunResult {
   ReadCounts flash_before;             // before the first decode step
   UsedCounts used_before;              // likewise: prompts use more than tokens one by one
   std::vector<TierLink> links_before;  // likewise; none where nothing was decoded
+  std::vector<TierLink> links_warm;    // after kWarmUpSteps decode steps; none where there were fewer
   std::vector<uint64_t> decode_read_bytes;  // of each decode step
   uint64_t guessed_tokens = 0;
   uint64_t right_guesses = 0;

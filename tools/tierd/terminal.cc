@@ -113,6 +113,7 @@ class TerminalRun {
       TIERD_TRY(status);
       if (!checked.ok()) return checked.error();
       result_.decode_read_bytes.push_back(runtime_.scheduler().counters().read_bytes - read_before);
+      if (result_.decode_read_bytes.size() == kWarmUpSteps) result_.links_warm = runtime_.links();
       result_.guessed_tokens += tokens.size() - 1;
       result_.right_guesses += *checked - 1;
       result_.decoded_tokens = result_.generated_tokens - 1;

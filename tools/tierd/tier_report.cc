@@ -135,10 +135,17 @@ json tiers_json(const Runtime& runtime) {
   return list;
 }
 
-json links_json(const Runtime& runtime, const std::vector<TierLink>& before, uint64_t steps) {
+json links_json(Runtime& runtime, const RunResult& result) {
   json list = json::array();
   const std::vector<TierLink> all = runtime.links();
+  const std::vector<TierLink>&before = result.links_before, &warm = result.links_warm;
+  const uint64_t steps = runtime.engine().decode_times().steps, later = result.decode_read_bytes.size();
   const auto each = [&](uint64_t bytes) { return per(static_cast<double>(bytes), steps); };
+  const auto settled = [&](size_t l) {
+    if (l >= warm.size() || later <= kWarmUpSteps) return json(nullptr);
+    return json(
+        per(static_cast<double>(all[l].counters.bytes - warm[l].counters.bytes), later - kWarmUpSteps));
+  };
   for (size_t l = 0; l < all.size(); ++l) {
     const LinkCounters& link = all[l].counters;
     const LinkCounters first = l < before.size() ? before[l].counters : link;
@@ -152,6 +159,7 @@ json links_json(const Runtime& runtime, const std::vector<TierLink>& before, uin
                     {"decode_bytes", each(link.bytes - first.bytes)},
                     {"decode_payload_bytes", each(link.payload_bytes - first.payload_bytes)},
                     {"decode_padding_bytes", each(link.padding_bytes() - first.padding_bytes())},
+                    {"decode_settled_bytes", settled(l)},
                     {"decode_busy_ms", per(static_cast<double>(link.busy_ns - first.busy_ns) * kMs, steps)}});
   }
   return list;

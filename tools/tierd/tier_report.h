@@ -8,13 +8,15 @@
 #include <vector>
 
 #include "core/run/runtime.h"
+#include "tools/tierd/report.h"
 
 namespace tierd {
 
 // Those with memories, from the lowest upwards, then the store's.
 nlohmann::json tiers_json(const Runtime& runtime);
-// `before`: as the links were before the first of so many decode steps; none where nothing was decoded.
-nlohmann::json links_json(const Runtime& runtime, const std::vector<TierLink>& before, uint64_t steps);
+// Bytes and messages of each link, in all and for a decode step; "decode_settled_bytes" is the mean over the
+// steps after kWarmUpSteps, null where there are none.
+nlohmann::json links_json(Runtime& runtime, const RunResult& result);
 
 // Lines with their labels: of each tier that has a memory what it holds, where its budget has changed that,
 // and what its caches were worth, where there is more than one; of links, where there is more than one.
