@@ -54,6 +54,10 @@ Status bind_this_thread(uint32_t place);
 // Linux 6.12.
 void take_short_slices();
 
+// Gives the calling thread, and the threads that it starts, the least share of a core that other threads
+// want.
+void give_way();
+
 // Pages of this memory that nobody has touched yet will come from the NUMA nodes of these units in turn, so
 // that all that compute share all memory controllers. Does nothing where that is one node, or the system
 // refuses.

@@ -8,13 +8,21 @@
 #include <type_traits>
 #include <utility>
 
+#include "core/base/cores.h"
+
 namespace tierd {
 
 class ReferenceThread {
  public:
+  // The subject waits for its devices and has its cores at once when they answer: the references take what is
+  // left.
+  ReferenceThread() {
+    run([] { give_way(); }).get();
+  }
+
   // Runs a task on the thread, after those before it. The future has its result.
   template <class Task>
-  auto run(Task task) {
+  std::future<std::invoke_result_t<Task>> run(Task task) {
     std::packaged_task<std::invoke_result_t<Task>()> packaged(std::move(task));
     auto result = packaged.get_future();
     boost::asio::post(pool_, std::move(packaged));
