@@ -17,7 +17,7 @@ constexpr const char* kGap = "gap";  // a parameter of the agent that reads the 
 constexpr const char* kMeasuredGap = "auto";
 
 // Disks of so many times the speed, and how near their bytes are where speed does not matter.
-constexpr double kOtherDisks[] = {0.25, 4};
+constexpr double kOtherDisks[] = {1.0 / 16, 16};
 constexpr double kSameShare = 0.05;
 constexpr double kSameBytes = 16'384;
 
@@ -40,14 +40,24 @@ MachineDescription with_disk(MachineDescription machine, double times_as_fast) {
   return machine;
 }
 
-Result<std::vector<Forecast>> play_on_other_disks(const Config& config, RuntimeOptions options) {
+// The plan's own capacities, however much memory this process leaves by now.
+Config with_capacities(const RunPlan& plan) {
+  Config config = plan.config;
+  for (size_t t = 0; t < plan.tiers.memories.size(); ++t)
+    config.tier(plan.tiers.memories[t].config.name).capacity = std::to_string(plan.memory.tiers[t].capacity);
+  return config;
+}
+
+Result<std::vector<Forecast>> play_on_other_disks(const Runtime& runtime, RuntimeOptions options) {
+  const Config config = with_capacities(runtime.plan());
   const MachineDescription machine = *options.play_on;
+  options.force = true;  // a run that is played takes no memory for weights
   std::vector<Forecast> others;
   for (const double times_as_fast : kOtherDisks) {
     options.play_on = with_disk(machine, times_as_fast);
     TIERD_ASSIGN(RunPlan plan, plan_run(config, options));
-    TIERD_ASSIGN(const std::unique_ptr<Runtime> runtime, Runtime::create(std::move(plan), options));
-    TIERD_ASSIGN(Forecast other, play(*runtime, kAsked));
+    TIERD_ASSIGN(const std::unique_ptr<Runtime> other_runtime, Runtime::create(std::move(plan), options));
+    TIERD_ASSIGN(Forecast other, play(*other_runtime, kAsked));
     others.push_back(std::move(other));
   }
   return others;
@@ -92,7 +102,7 @@ Result<PlayedBytes> foretell_bytes(Runtime& runtime, const RuntimeOptions& optio
                                    const PlannedTraffic& traffic, const MachineRates& rates) {
   Result<Forecast> played = play(runtime, kAsked);
   if (!played.ok()) return PlayedBytes{std::move(played), bytes_by_text(traffic)};
-  TIERD_ASSIGN(const std::vector<Forecast> others, play_on_other_disks(runtime.plan().config, options));
+  TIERD_ASSIGN(const std::vector<Forecast> others, play_on_other_disks(runtime, options));
   TokenBytes bytes = bytes_of(*played, others, runtime.plan(), rates);
   return PlayedBytes{std::move(played), std::move(bytes)};
 }
