@@ -146,7 +146,7 @@ function(tierd_agent name)
     set(target ${ARG_TARGET})
   endif()
   add_library(${target} MODULE ${ARG_SOURCES})
-  target_link_libraries(${target} PRIVATE tierd_agent_entry ${ARG_DEPS})
+  target_link_libraries(${target} PRIVATE tierd_agent ${ARG_DEPS})
   target_link_options(${target} PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/agent.map)
   set_target_properties(${target} PROPERTIES
     PREFIX "" OUTPUT_NAME agent-${name} CXX_VISIBILITY_PRESET hidden LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/agent.map)

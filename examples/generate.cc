@@ -5,10 +5,10 @@
 #include <cstdlib>
 
 #include "core/engine/session.h"
-#include "core/model/sampler.h"
+#include "core/model/sampling/sampler.h"
+#include "core/model/text/tokenizer.h"
 #include "core/run/prepare_run.h"
 #include "core/run/runtime.h"
-#include "core/text/tokenizer.h"
 
 using namespace tierd;
 

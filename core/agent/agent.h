@@ -1,6 +1,6 @@
 // A tier agent: one memory and the only code that touches it. Single-threaded: `submit` and `poll` are called
 // by the kernel, `drive` by the agent's thread, which is the kernel's own unless the configuration gives the
-// agent one (core/host/agent_thread.h puts a queue in between; the agent itself never sees a second thread).
+// agent one (core/agent/agent_thread.h puts a queue in between; the agent itself never sees a second thread).
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/agent/message.h"
 #include "core/base/result.h"
-#include "core/message/message.h"
 
 namespace tierd {
 

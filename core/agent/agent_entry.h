@@ -25,15 +25,15 @@
 #include "core/agent/build_id.h"
 #include "core/agent/clock.h"
 #include "core/agent/compressed_extents.h"
+#include "core/agent/counts.h"
+#include "core/agent/extent_table.h"
+#include "core/agent/pool.h"
+#include "core/agent/program.h"
 #include "core/base/block_device.h"
 #include "core/base/check.h"
 #include "core/base/result.h"
 #include "core/base/setting.h"
-#include "core/layout/encoding.h"
-#include "core/message/counts.h"
-#include "core/message/extent_table.h"
-#include "core/message/pool.h"
-#include "core/program/program.h"
+#include "core/model/layout/encoding.h"
 #include "tierd/params.h"
 
 namespace tierd {
@@ -104,7 +104,7 @@ struct AgentContext {
   }
 };
 
-// A matrix for `Products`: rows in the encoding, interleaved as core/layout/row_group.h says.
+// A matrix for `Products`: rows in the encoding, interleaved as core/model/layout/row_group.h says.
 struct PackedMatrix {
   Encoding encoding = Encoding::f32;
   uint32_t n_out = 0;

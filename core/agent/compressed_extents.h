@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
-#include "core/layout/bitmap.h"
-#include "core/layout/neuron_codec.h"
+#include "core/model/layout/bitmap.h"
+#include "core/model/layout/neuron_codec.h"
 
 namespace tierd {
 

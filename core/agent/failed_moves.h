@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/message/message.h"
+#include "core/agent/message.h"
 
 namespace tierd {
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/message/message.h"
+#include "core/agent/message.h"
 
 namespace tierd {
 

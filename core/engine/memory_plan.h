@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/memory_limits.h"
 #include "core/base/result.h"
 #include "core/engine/model_plan.h"
 #include "core/store/manifest.h"
+#include "core/system/memory_limits.h"
 
 namespace tierd {
 

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <vector>
 
-#include "core/message/message.h"
+#include "core/agent/message.h"
 
 namespace tierd {
 namespace {

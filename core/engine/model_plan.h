@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/agent/program.h"
 #include "core/base/result.h"
 #include "core/engine/unit_plan.h"
 #include "core/kernel/memory.h"
 #include "core/kernel/site.h"
-#include "core/program/program.h"
 #include "core/store/manifest.h"
 
 namespace tierd {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/model/logprobs.h"
+#include "core/model/sampling/logprobs.h"
 
 namespace tierd {
 

@@ -7,8 +7,8 @@
 #include <unordered_map>
 
 #include "core/base/align.h"
-#include "core/layout/row_group.h"
 #include "core/model/config.h"
+#include "core/model/layout/row_group.h"
 
 namespace tierd {
 namespace {

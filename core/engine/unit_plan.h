@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/program/program.h"
+#include "core/agent/program.h"
 #include "core/store/manifest.h"
 
 namespace tierd {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "core/agent/message.h"
 #include "core/kernel/site.h"
-#include "core/message/message.h"
 
 namespace tierd {
 

@@ -1,5 +1,5 @@
 // Hears of everything that reaches the kernel and of everything that it decides, in order: enough to play a
-// run again without weights, and to check that the same is decided (core/trace).
+// run again without weights, and to check that the same is decided (core/watch/trace).
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 #include <string_view>
 #include <vector>
 
+#include "core/agent/message.h"
 #include "core/kernel/active_set.h"
 #include "core/kernel/memory.h"
 #include "core/kernel/site.h"
 #include "core/kernel/wish_list.h"
-#include "core/message/message.h"
 
 namespace tierd {
 

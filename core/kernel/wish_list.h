@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "core/agent/message.h"
 #include "core/kernel/site.h"
-#include "core/message/message.h"
 #include "tierd/status.h"
 #include "tierd/views.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/program/activation.h"
+#include "core/model/activation.h"
 
 namespace tierd {
 

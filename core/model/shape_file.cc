@@ -8,8 +8,8 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "core/base/named_toml.h"
 #include "core/model/config_fields.h"
-#include "core/model/named_toml.h"
 
 namespace tierd {
 namespace {
@@ -17,9 +17,9 @@ namespace {
 namespace fs = std::filesystem;
 
 // Reads the fields that the file has and remembers which were missing.
-class FieldReader {
+class ShapeFields {
  public:
-  FieldReader(const toml::table& table, std::string file) : table_(table), file_(std::move(file)) {}
+  ShapeFields(const toml::table& table, std::string file) : table_(table), file_(std::move(file)) {}
 
   template <class T>
   void operator()(std::string_view key, T& field) {
@@ -105,7 +105,7 @@ Result<ModelConfig> read_shape(const std::string& name) {
   TIERD_ASSIGN(const NamedToml file, read_named_toml(shapes_folder(), name, "shape"));
   ModelConfig config;
   config.name = file.path.stem().string();
-  FieldReader reader(file.table, file.path.string());
+  ShapeFields reader(file.table, file.path.string());
   visit_fields(config, reader);
   TIERD_TRY(reader.status());
   TIERD_TRY(reader.check_unknown());

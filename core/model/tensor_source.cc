@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/layout/codec.h"
+#include "core/model/layout/codec.h"
 
 namespace tierd {
 

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/layout/encoding.h"
 #include "core/model/config.h"
-#include "core/text/vocab.h"
+#include "core/model/layout/encoding.h"
+#include "core/model/text/vocab.h"
 
 namespace tierd {
 

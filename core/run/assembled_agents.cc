@@ -6,9 +6,9 @@
 #include <system_error>
 
 #include "core/base/align.h"
-#include "core/base/cores.h"
 #include "core/base/units.h"
 #include "core/run/assembly.h"
+#include "core/system/cores.h"
 
 namespace tierd {
 namespace {

@@ -10,14 +10,14 @@
 #include <utility>
 
 #include "core/base/align.h"
-#include "core/base/cores.h"
+#include "core/base/file.h"
 #include "core/base/units.h"
-#include "core/layout/row_group.h"
+#include "core/model/layout/row_group.h"
 #include "core/run/drawn_activity.h"
 #include "core/run/run_trace.h"
 #include "core/run/runtime_names.h"
 #include "core/store/channel_order.h"
-#include "core/store/file.h"
+#include "core/system/cores.h"
 
 namespace tierd {
 namespace {

@@ -11,19 +11,19 @@
 #include <span>
 #include <vector>
 
+#include "core/agent/agent_thread.h"
+#include "core/agent/counts.h"
 #include "core/base/result.h"
 #include "core/engine/engine.h"
-#include "core/host/agent_thread.h"
-#include "core/host/strategy_set.h"
 #include "core/kernel/pass/scheduler.h"
 #include "core/kernel/post/dispatcher.h"
 #include "core/kernel/residency.h"
-#include "core/message/counts.h"
 #include "core/run/budget.h"
 #include "core/run/run_plan.h"
 #include "core/run/timeline_file.h"
 #include "core/run/virtual_machine.h"
-#include "core/trace/recorder.h"
+#include "core/strategy/strategy_set.h"
+#include "core/watch/trace/recorder.h"
 
 namespace tierd {
 

@@ -8,7 +8,7 @@
 #include <system_error>
 
 #include "core/engine/memory_plan.h"
-#include "core/host/plugin_path.h"
+#include "core/strategy/plugin_path.h"
 
 namespace tierd {
 namespace {

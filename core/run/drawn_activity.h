@@ -11,13 +11,13 @@
 #include <string>
 #include <vector>
 
-#include "core/activity/hidden_states.h"
-#include "core/activity/profile.h"
-#include "core/activity/sticky_activity.h"
 #include "core/base/result.h"
 #include "core/config/config.h"
 #include "core/engine/model_plan.h"
 #include "core/kernel/pass/recording.h"
+#include "tools/lab/activity/hidden_states.h"
+#include "tools/lab/activity/profile.h"
+#include "tools/lab/activity/sticky_activity.h"
 
 namespace tierd {
 

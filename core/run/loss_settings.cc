@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "core/base/checksum.h"
-#include "core/host/plugin_file.h"
+#include "core/base/file.h"
 #include "core/store/encoding_error.h"
-#include "core/store/file.h"
+#include "core/strategy/plugin_file.h"
 
 namespace tierd {
 namespace {

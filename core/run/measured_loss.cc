@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "core/base/checksum.h"
-#include "core/store/disk.h"
-#include "core/store/file.h"
-#include "core/store/json_fields.h"
+#include "core/base/disk.h"
+#include "core/base/file.h"
+#include "core/base/json_fields.h"
 
 namespace tierd {
 namespace {

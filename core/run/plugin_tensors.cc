@@ -12,8 +12,8 @@
 
 #include "core/base/align.h"
 #include "core/base/check.h"
-#include "core/layout/codec.h"
-#include "core/layout/row_group.h"
+#include "core/model/layout/codec.h"
+#include "core/model/layout/row_group.h"
 
 namespace tierd {
 namespace {

@@ -7,13 +7,13 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/file.h"
 #include "core/base/result.h"
-#include "core/host/plugin_world.h"
+#include "core/formats/safetensors.h"
 #include "core/model/config.h"
 #include "core/model/tensor_source.h"
-#include "core/store/file.h"
-#include "core/store/safetensors.h"
 #include "core/store/store.h"
+#include "core/strategy/plugin_world.h"
 
 namespace tierd {
 

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "core/base/memory_limits.h"
 #include "core/store/manifest.h"
+#include "core/system/memory_limits.h"
 
 namespace tierd {
 

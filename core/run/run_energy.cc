@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/energy/nvml.h"
-#include "core/energy/rapl.h"
+#include "core/watch/energy/nvml.h"
+#include "core/watch/energy/rapl.h"
 
 namespace tierd {
 namespace {

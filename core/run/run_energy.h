@@ -4,8 +4,8 @@
 #include <memory>
 #include <optional>
 
-#include "core/energy/energy_ledger.h"
 #include "core/run/runtime.h"
+#include "core/watch/energy/energy_ledger.h"
 
 namespace tierd {
 

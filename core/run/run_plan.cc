@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "core/base/cores.h"
 #include "core/base/units.h"
 #include "core/run/asked_store.h"
 #include "core/run/checked_keys.h"
@@ -12,6 +11,7 @@
 #include "core/run/store_codec.h"
 #include "core/store/cache_folder.h"
 #include "core/store/encoding_choice.h"
+#include "core/system/cores.h"
 
 namespace tierd {
 namespace {

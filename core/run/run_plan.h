@@ -13,19 +13,19 @@
 #include "core/base/block_device.h"
 #include "core/base/result.h"
 #include "core/config/config.h"
-#include "core/device/machine.h"
-#include "core/energy/power_description.h"
 #include "core/engine/memory_plan.h"
 #include "core/engine/model_plan.h"
 #include "core/kernel/observer.h"
 #include "core/kernel/pass/recording.h"
 #include "core/kernel/plugin_calls.h"
-#include "core/layout/neuron_codec.h"
+#include "core/model/layout/neuron_codec.h"
 #include "core/model/tensor_source.h"
 #include "core/run/strategy_choices.h"
 #include "core/run/tiers.h"
 #include "core/store/store.h"
 #include "core/store/write_options.h"
+#include "core/time/machine.h"
+#include "core/watch/energy/power_description.h"
 
 namespace tierd {
 

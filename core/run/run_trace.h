@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "core/agent/agent.h"
-#include "core/host/plugin_path.h"
 #include "core/run/runtime.h"
-#include "core/trace/header.h"
-#include "core/trace/weightless.h"
+#include "core/strategy/plugin_path.h"
+#include "core/watch/trace/header.h"
+#include "core/watch/trace/weightless.h"
 
 namespace tierd {
 

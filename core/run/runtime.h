@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "core/agent/counts.h"
 #include "core/base/result.h"
 #include "core/engine/engine.h"
-#include "core/message/counts.h"
 #include "core/run/assembly.h"
 #include "core/run/budget.h"
 #include "core/run/run_plan.h"

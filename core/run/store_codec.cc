@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "core/host/codec.h"
 #include "core/run/strategy_choices.h"
+#include "core/strategy/codec.h"
 
 namespace tierd {
 

@@ -9,10 +9,10 @@
 #include "core/base/result.h"
 #include "core/base/setting.h"
 #include "core/config/config.h"
-#include "core/host/plugin_path.h"
-#include "core/layout/neuron_codec.h"
+#include "core/model/layout/neuron_codec.h"
 #include "core/store/store.h"
 #include "core/store/write_options.h"
+#include "core/strategy/plugin_path.h"
 
 namespace tierd {
 

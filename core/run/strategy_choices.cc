@@ -6,7 +6,7 @@
 #include <cctype>
 #include <utility>
 
-#include "core/host/plugin_file.h"
+#include "core/strategy/plugin_file.h"
 
 namespace tierd {
 namespace {

@@ -11,9 +11,9 @@
 #include "core/base/result.h"
 #include "core/config/config.h"
 #include "core/engine/memory_plan.h"
-#include "core/host/plugin_path.h"
-#include "core/host/strategy_set.h"
 #include "core/run/plugin_tensors.h"
+#include "core/strategy/plugin_path.h"
+#include "core/strategy/strategy_set.h"
 
 namespace tierd {
 

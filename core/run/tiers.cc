@@ -10,10 +10,10 @@
 #include <span>
 #include <sstream>
 
-#include "core/base/cores.h"
 #include "core/run/checked_keys.h"
 #include "core/run/strategy_choices.h"
 #include "core/store/encoding_choice.h"
+#include "core/system/cores.h"
 
 namespace tierd {
 namespace {

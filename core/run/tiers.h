@@ -10,10 +10,10 @@
 
 #include "core/base/result.h"
 #include "core/config/config.h"
-#include "core/host/agent_file.h"
 #include "core/kernel/counters.h"
 #include "core/kernel/flow.h"
 #include "core/kernel/memory.h"
+#include "core/strategy/agent_file.h"
 
 namespace tierd {
 

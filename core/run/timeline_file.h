@@ -6,9 +6,9 @@
 #include <string>
 
 #include "core/base/result.h"
-#include "core/timeline/chrome.h"
-#include "core/timeline/recorder.h"
-#include "core/timeline/timeline.h"
+#include "core/watch/timeline/chrome.h"
+#include "core/watch/timeline/recorder.h"
+#include "core/watch/timeline/timeline.h"
 
 namespace tierd {
 

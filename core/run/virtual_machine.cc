@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/device/described_disk.h"
+#include "core/time/described_disk.h"
 
 namespace tierd {
 

@@ -13,13 +13,13 @@
 #include "core/agent/agent_entry.h"
 #include "core/base/result.h"
 #include "core/config/config.h"
-#include "core/device/machine.h"
-#include "core/device/unit_cost.h"
 #include "core/engine/model_plan.h"
 #include "core/kernel/post/clocks.h"
-#include "core/kernel/post/idle_agent.h"
-#include "core/kernel/post/modelled_agent.h"
 #include "core/kernel/strategies.h"
+#include "core/time/idle_agent.h"
+#include "core/time/machine.h"
+#include "core/time/modelled_agent.h"
+#include "core/time/unit_cost.h"
 
 namespace tierd {
 

@@ -16,12 +16,13 @@
 #include <thread>
 
 #include "core/base/checksum.h"
-#include "core/base/host_facts.h"
+#include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/base/trust.h"
 #include "core/base/units.h"
 #include "core/store/manifest_json.h"
 #include "core/store/store_writer.h"
+#include "core/system/host_facts.h"
 
 namespace tierd {
 namespace {
@@ -30,7 +31,6 @@ namespace fs = std::filesystem;
 
 constexpr std::chrono::milliseconds kWaitForOtherRun(200);
 constexpr uint32_t kQuietWaits = 50;
-constexpr uint64_t kStatBlock = 512;  // the unit of stat's st_blocks
 
 const char* variable(const char* name) {
   const char* value = std::getenv(name);
@@ -127,7 +127,8 @@ Result<DiskRoom> disk_room(const Store& planned) {
   room.needed_bytes = plan.data_bytes + plan.extents.size() * sizeof(plan.extents.front().checksum);
   struct stat begun {};
   if (::stat(fmt::format("{}.partial/{}", planned.directory(), kDataFile).c_str(), &begun) == 0)
-    room.needed_bytes -= std::min(room.needed_bytes, static_cast<uint64_t>(begun.st_blocks) * kStatBlock);
+    room.needed_bytes -=
+        std::min(room.needed_bytes, static_cast<uint64_t>(begun.st_blocks) * kStatBlockBytes);
   // The folder is made with the store.
   const std::string there = nearest_existing(planned.directory());
   struct statvfs disk {};

@@ -10,8 +10,8 @@
 
 #include "core/base/check.h"
 #include "core/base/checksum.h"
-#include "core/store/file.h"
-#include "core/store/safetensors.h"
+#include "core/base/file.h"
+#include "core/formats/safetensors.h"
 
 namespace tierd {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/base/check.h"
-#include "core/layout/codec.h"
+#include "core/model/layout/codec.h"
 
 namespace tierd {
 

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "core/base/result.h"
-#include "core/layout/neuron_codec.h"
+#include "core/model/layout/neuron_codec.h"
 #include "core/model/tensor_source.h"
 #include "core/store/extent_packer.h"
 #include "core/store/manifest.h"

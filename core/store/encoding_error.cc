@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/base/align.h"
-#include "core/layout/codec.h"
+#include "core/model/layout/codec.h"
 #include "core/store/column_source.h"
 
 namespace tierd {

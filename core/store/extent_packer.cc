@@ -7,12 +7,12 @@
 
 #include "core/base/check.h"
 #include "core/base/checksum.h"
-#include "core/layout/codec.h"
-#include "core/layout/column.h"
-#include "core/layout/row_group.h"
+#include "core/model/layout/codec.h"
+#include "core/model/layout/column.h"
+#include "core/model/layout/row_group.h"
+#include "core/model/sound_values.h"
 #include "core/store/channel_order.h"
 #include "core/store/column_source.h"
-#include "core/store/sound_values.h"
 
 namespace tierd {
 namespace {

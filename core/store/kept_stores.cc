@@ -10,9 +10,10 @@
 #include <map>
 #include <system_error>
 
-#include "core/layout/encoding.h"
+#include "core/base/disk.h"
+#include "core/base/file.h"
+#include "core/model/layout/encoding.h"
 #include "core/store/cache_folder.h"
-#include "core/store/disk.h"
 
 namespace tierd {
 namespace {
@@ -21,7 +22,6 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kUnfinished = ".partial";
 constexpr std::string_view kRemoved = ".removed";
-constexpr uint64_t kStatBlock = 512;  // the unit of stat's st_blocks
 
 bool locked(const std::string& path) {
   const OpenFile folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW), path);
@@ -50,7 +50,7 @@ KeptStore look_at(const fs::path& path) {
   std::error_code gone;
   for (const auto& file : fs::directory_iterator(path, gone)) {
     if (::lstat(file.path().c_str(), &found) != 0) continue;
-    kept.bytes += static_cast<uint64_t>(found.st_blocks) * kStatBlock;
+    kept.bytes += static_cast<uint64_t>(found.st_blocks) * kStatBlockBytes;
     // What is being written now is no older than its files.
     if (path.extension() == kUnfinished) kept.used_s = std::max<int64_t>(kept.used_s, found.st_mtim.tv_sec);
   }

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "core/store/file.h"
+#include "core/base/file.h"
 #include "core/store/manifest_json.h"
 
 namespace tierd {

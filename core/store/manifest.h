@@ -11,13 +11,13 @@
 #include <string_view>
 #include <vector>
 
+#include "core/agent/extent_table.h"
 #include "core/base/align.h"
 #include "core/base/result.h"
-#include "core/layout/bitmap.h"
-#include "core/layout/cut.h"
-#include "core/message/extent_table.h"
 #include "core/model/config.h"
-#include "core/text/vocab.h"
+#include "core/model/layout/bitmap.h"
+#include "core/model/layout/cut.h"
+#include "core/model/text/vocab.h"
 
 namespace tierd {
 

@@ -9,11 +9,11 @@
 #include <optional>
 
 #include "core/base/checksum.h"
+#include "core/base/json_fields.h"
+#include "core/base/manifest_fields.h"
+#include "core/model/model_json.h"
 #include "core/store/compressed_plan.h"
-#include "core/store/json_fields.h"
 #include "core/store/manifest_check.h"
-#include "core/store/manifest_fields.h"
-#include "core/store/model_json.h"
 #include "core/store/planner.h"
 
 namespace tierd {

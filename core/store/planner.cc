@@ -8,13 +8,13 @@
 #include <unordered_set>
 
 #include "core/base/check.h"
-#include "core/base/memory_limits.h"
 #include "core/base/units.h"
 #include "core/store/compressed_plan.h"
 #include "core/store/encoding_choice.h"
 #include "core/store/manifest_json.h"
 #include "core/store/tensor_table.h"
 #include "core/store/writer.h"
+#include "core/system/memory_limits.h"
 
 namespace tierd {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/layout/bitmap.h"
-#include "core/layout/neuron_codec.h"
+#include "core/model/layout/bitmap.h"
+#include "core/model/layout/neuron_codec.h"
 #include "core/store/manifest.h"
 
 namespace tierd {

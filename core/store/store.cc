@@ -10,8 +10,8 @@
 
 #include "core/base/check.h"
 #include "core/base/checksum.h"
+#include "core/base/file.h"
 #include "core/base/progress.h"
-#include "core/store/file.h"
 #include "core/store/site_compression.h"
 
 namespace tierd {

@@ -7,9 +7,9 @@
 #include <span>
 #include <string>
 
+#include "core/base/disk.h"
 #include "core/base/result.h"
-#include "core/layout/neuron_codec.h"
-#include "core/store/disk.h"
+#include "core/model/layout/neuron_codec.h"
 #include "core/store/manifest.h"
 
 namespace tierd {

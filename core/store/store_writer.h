@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string>
 
+#include "core/base/disk.h"
 #include "core/base/result.h"
 #include "core/model/tensor_source.h"
-#include "core/store/disk.h"
 #include "core/store/manifest.h"
 #include "core/store/writer.h"
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "core/layout/encoding.h"
+#include "core/model/layout/encoding.h"
 
 namespace tierd {
 

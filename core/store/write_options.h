@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/layout/neuron_codec.h"
+#include "core/model/layout/neuron_codec.h"
 #include "core/store/manifest.h"
 
 namespace tierd {

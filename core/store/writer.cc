@@ -20,7 +20,6 @@
 
 #include "core/base/checksum.h"
 #include "core/base/log.h"
-#include "core/base/memory_limits.h"
 #include "core/base/progress.h"
 #include "core/base/units.h"
 #include "core/store/compressed_packer.h"
@@ -30,6 +29,7 @@
 #include "core/store/planner.h"
 #include "core/store/progress_file.h"
 #include "core/store/store_writer.h"
+#include "core/system/memory_limits.h"
 
 namespace tierd {
 namespace {

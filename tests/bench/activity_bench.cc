@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "core/activity/sticky_activity.h"
 #include "core/base/check.h"
+#include "tools/lab/activity/sticky_activity.h"
 
 namespace tierd {
 namespace {

@@ -10,12 +10,12 @@
 
 #include "core/base/check.h"
 #include "core/config/config.h"
-#include "core/host/strategy_set.h"
 #include "core/kernel/pass/scheduler.h"
 #include "core/kernel/post/dispatcher.h"
-#include "core/kernel/post/modelled_agent.h"
 #include "core/kernel/residency.h"
 #include "core/run/strategy_choices.h"
+#include "core/strategy/strategy_set.h"
+#include "core/time/modelled_agent.h"
 #include "tiers/null/null_agent.h"
 
 namespace tierd {

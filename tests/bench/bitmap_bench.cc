@@ -20,8 +20,8 @@
 
 #include "core/base/align.h"
 #include "core/base/random.h"
-#include "core/layout/bitmap.h"
-#include "core/layout/row_group.h"
+#include "core/model/layout/bitmap.h"
+#include "core/model/layout/row_group.h"
 #include "tests/bench/measure.h"
 #include "tiers/compute/kernels.h"
 

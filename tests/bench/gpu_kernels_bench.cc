@@ -12,11 +12,11 @@
 #include <utility>
 #include <vector>
 
+#include "core/agent/pool.h"
 #include "core/base/random.h"
-#include "core/layout/bitmap.h"
-#include "core/layout/codec.h"
-#include "core/layout/row_group.h"
-#include "core/message/pool.h"
+#include "core/model/layout/bitmap.h"
+#include "core/model/layout/codec.h"
+#include "core/model/layout/row_group.h"
 #include "tiers/dram/reserved_memory.h"
 #include "tiers/gpu/cuda/bitmap.h"
 #include "tiers/gpu/cuda/buffers.h"

@@ -19,9 +19,9 @@
 
 #include "core/base/align.h"
 #include "core/base/random.h"
-#include "core/layout/bundle.h"
-#include "core/layout/codec.h"
-#include "core/layout/row_group.h"
+#include "core/model/layout/bundle.h"
+#include "core/model/layout/codec.h"
+#include "core/model/layout/row_group.h"
 #include "tests/bench/measure.h"
 #include "tiers/compute/kernels.h"
 #include "tiers/compute/recoding.h"

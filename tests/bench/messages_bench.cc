@@ -14,10 +14,10 @@
 #include <thread>
 #include <vector>
 
+#include "core/agent/agent_thread.h"
+#include "core/agent/ring.h"
 #include "core/base/time.h"
-#include "core/host/agent_thread.h"
 #include "core/kernel/post/dispatcher.h"
-#include "core/message/ring.h"
 #include "tests/bench/bare_kernel.h"
 #include "tests/kernel/add_site.h"
 #include "tiers/compute/team.h"

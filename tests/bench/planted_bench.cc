@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "core/store/planted/planted_source.h"
+#include "tools/lab/planted/planted_source.h"
 
 namespace tierd {
 namespace {

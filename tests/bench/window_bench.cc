@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/layout/cut.h"
+#include "core/model/layout/cut.h"
 #include "tests/bench/bare_kernel.h"
 #include "tests/kernel/add_site.h"
 

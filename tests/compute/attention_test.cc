@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "core/base/random.h"
-#include "core/layout/codec.h"
+#include "core/model/layout/codec.h"
 #include "tests/compute/kernel_sets_under_test.h"
 
 namespace tierd {

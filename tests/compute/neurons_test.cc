@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "core/base/random.h"
-#include "core/layout/codec.h"
-#include "core/layout/column.h"
+#include "core/model/layout/codec.h"
+#include "core/model/layout/column.h"
 #include "tests/compute/kernel_sets_under_test.h"
 
 namespace tierd {

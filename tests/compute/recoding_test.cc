@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "core/base/random.h"
-#include "core/layout/codec.h"
-#include "core/layout/column.h"
-#include "core/layout/row_group.h"
+#include "core/model/layout/codec.h"
+#include "core/model/layout/column.h"
+#include "core/model/layout/row_group.h"
 #include "tests/compute/kernel_sets_under_test.h"
 
 namespace tierd {

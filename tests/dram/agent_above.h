@@ -6,7 +6,7 @@
 #include <memory>
 #include <span>
 
-#include "core/message/pool.h"
+#include "core/agent/pool.h"
 #include "tests/dram/pruned_neurons.h"
 #include "tiers/dram/dram_agent.h"
 

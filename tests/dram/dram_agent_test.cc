@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "tests/tier-conform/agent_cases.h"
+#include "tests/tier/conform/agent_cases.h"
 
 namespace tierd {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/base/random.h"
-#include "core/layout/codec.h"
+#include "core/model/layout/codec.h"
 #include "tests/dram/executor_rows.h"
 #include "tiers/dram/executor.h"
 

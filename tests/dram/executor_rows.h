@@ -3,8 +3,8 @@
 
 #include <vector>
 
+#include "core/agent/program.h"
 #include "core/base/random.h"
-#include "core/program/program.h"
 
 namespace tierd {
 

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "core/base/random.h"
-#include "core/layout/codec.h"
+#include "core/model/layout/codec.h"
 #include "tiers/dram/choose_experts.h"
 #include "tiers/dram/executor.h"
 

@@ -8,8 +8,8 @@
 
 #include "core/base/align.h"
 #include "core/base/random.h"
-#include "core/layout/codec.h"
-#include "core/layout/column.h"
+#include "core/model/layout/codec.h"
+#include "core/model/layout/column.h"
 #include "tiers/dram/executor.h"
 
 namespace tierd {

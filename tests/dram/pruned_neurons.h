@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "core/agent/message.h"
+#include "core/agent/program.h"
 #include "core/base/random.h"
-#include "core/layout/bitmap.h"
-#include "core/layout/codec.h"
-#include "core/message/message.h"
-#include "core/program/program.h"
+#include "core/model/layout/bitmap.h"
+#include "core/model/layout/codec.h"
 
 namespace tierd {
 

@@ -7,9 +7,9 @@
 #include <fstream>
 #include <thread>
 
+#include "tests/base/temp_folder.h"
 #include "tests/e2e/program.h"
-#include "tests/store/gguf_builder.h"
-#include "tests/store/temp_folder.h"
+#include "tests/formats/gguf_builder.h"
 
 namespace tierd {
 namespace {

@@ -4,10 +4,10 @@
 
 #include "core/run/store_codec.h"
 #include "core/run/strategy_choices.h"
-#include "core/store/zeroed_source.h"
+#include "tests/base/temp_folder.h"
 #include "tests/e2e/golden_store.h"
 #include "tests/e2e/gpu_above.h"
-#include "tests/store/temp_folder.h"
+#include "tools/lab/synth/zeroed_source.h"
 
 namespace tierd {
 namespace {

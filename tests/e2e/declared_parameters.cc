@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "core/host/agent_file.h"
-#include "core/host/parameters.h"
-#include "core/host/plugin_file.h"
-#include "core/host/plugin_path.h"
+#include "core/strategy/agent_file.h"
+#include "core/strategy/parameters.h"
+#include "core/strategy/plugin_file.h"
+#include "core/strategy/plugin_path.h"
 
 namespace tierd {
 

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <string>
 
-#include "core/layout/encoding.h"
+#include "core/model/layout/encoding.h"
 
 namespace tierd {
 

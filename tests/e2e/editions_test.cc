@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "tests/base/temp_folder.h"
 #include "tests/e2e/golden_store.h"
 #include "tests/e2e/gpu_above.h"
 #include "tests/e2e/mixed_store.h"
-#include "tests/store/temp_folder.h"
 
 namespace tierd {
 namespace {

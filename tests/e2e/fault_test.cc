@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 
 #include "core/base/random.h"
+#include "tests/base/temp_folder.h"
 #include "tests/e2e/bad_place_device.h"
 #include "tests/e2e/golden_store.h"
 #include "tests/flash/fault_device.h"
-#include "tests/store/temp_folder.h"
 
 namespace tierd {
 namespace {

@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "core/base/file.h"
 #include "core/engine/session.h"
+#include "core/formats/safetensors.h"
 #include "core/run/prepare_run.h"
 #include "core/run/runtime.h"
-#include "core/store/file.h"
-#include "core/store/safetensors.h"
 #include "core/store/source.h"
 
 namespace tierd {

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "core/store/gguf_writer.h"
+#include "core/formats/gguf_writer.h"
 #include "tests/e2e/golden_model.h"
 
 namespace tierd {

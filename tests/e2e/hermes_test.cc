@@ -7,9 +7,9 @@
 #include <map>
 #include <numeric>
 
-#include "core/trace/reader.h"
+#include "core/watch/trace/reader.h"
 #include "tests/e2e/shipped_configuration.h"
-#include "tests/tier-trace/recorded_run.h"
+#include "tests/tier/trace/recorded_run.h"
 
 namespace tierd {
 namespace {

@@ -10,13 +10,13 @@
 #include <string>
 #include <vector>
 
-#include "core/store/gguf_writer.h"
+#include "core/formats/gguf_writer.h"
 #include "core/store/source.h"
 #include "core/store/store.h"
 #include "core/store/writer.h"
+#include "tests/base/temp_folder.h"
 #include "tests/e2e/golden_model.h"
 #include "tests/store/memory_source.h"
-#include "tests/store/temp_folder.h"
 
 namespace tierd {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "core/engine/batcher.h"
 #include "core/run/run_trace.h"
-#include "core/trace/replay.h"
+#include "core/watch/trace/replay.h"
 #include "tests/e2e/shipped_configuration.h"
 #include "tests/kernel/mortal_agent.h"
 #include "tests/sanitized.h"

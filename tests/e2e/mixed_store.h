@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/base/random.h"
+#include "core/formats/safetensors_writer.h"
 #include "core/store/manifest.h"
-#include "core/store/safetensors_writer.h"
 #include "core/store/source.h"
 #include "core/store/writer.h"
 #include "tests/e2e/golden_model.h"

@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "core/store/safetensors_writer.h"
-#include "core/store/synthetic_source.h"
+#include "core/formats/safetensors_writer.h"
+#include "tools/lab/synth/synthetic_source.h"
 
 namespace tierd {
 

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/e2e/program.h"
-#include "tests/store/safetensors_builder.h"
+#include "tests/formats/safetensors_builder.h"
 
 namespace tierd {
 namespace {

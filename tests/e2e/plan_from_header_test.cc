@@ -10,7 +10,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "core/store/safetensors_writer.h"
+#include "core/formats/safetensors_writer.h"
 #include "tests/e2e/described_machine.h"
 #include "tests/e2e/program.h"
 #include "tests/sanitized.h"

@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "core/run/run_trace.h"
-#include "core/trace/replay.h"
+#include "core/watch/trace/replay.h"
+#include "tests/base/temp_folder.h"
 #include "tests/e2e/golden_model.h"
 #include "tests/e2e/probe.h"
-#include "tests/store/temp_folder.h"
 
 namespace tierd {
 namespace {

@@ -6,10 +6,10 @@
 #include <map>
 
 #include "core/base/random.h"
-#include "core/layout/codec.h"
+#include "core/model/layout/codec.h"
 #include "tests/e2e/golden_model.h"
 #include "tests/e2e/probe.h"
-#include "tests/store/safetensors_builder.h"
+#include "tests/formats/safetensors_builder.h"
 #include "tiers/compute/kernels.h"
 
 namespace tierd {

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "core/base/random.h"
+#include "tests/base/temp_folder.h"
 #include "tests/e2e/bad_place_device.h"
 #include "tests/e2e/gpu_above.h"
 #include "tests/e2e/mixed_store.h"
-#include "tests/store/temp_folder.h"
 
 namespace tierd {
 namespace {

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/store/files.h"
-#include "tests/store/temp_folder.h"
+#include "tests/base/temp_folder.h"
+#include "tests/formats/files.h"
 
 namespace tierd {
 

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/e2e/program.h"
-#include "tests/text/shared_files.h"
+#include "tests/model/text/shared_files.h"
 
 namespace tierd {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "core/config/config.h"
 #include "tests/e2e/program.h"
-#include "tests/store/safetensors_builder.h"
+#include "tests/formats/safetensors_builder.h"
 
 namespace tierd {
 namespace {

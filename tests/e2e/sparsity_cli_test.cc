@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/random.h"
-#include "core/store/safetensors.h"
+#include "core/formats/safetensors.h"
 #include "tests/e2e/program.h"
+#include "tests/formats/safetensors_builder.h"
 #include "tests/sanitized.h"
-#include "tests/store/safetensors_builder.h"
 
 namespace tierd {
 namespace {

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/e2e/program.h"
-#include "tests/store/files.h"
+#include "tests/formats/files.h"
 
 namespace tierd {
 namespace {

@@ -6,10 +6,10 @@
 
 #include "core/base/random.h"
 #include "core/store/cache_folder.h"
+#include "tests/base/temp_folder.h"
 #include "tests/e2e/golden_store.h"
-#include "tests/store/files.h"
+#include "tests/formats/files.h"
 #include "tests/store/interrupted_disk.h"
-#include "tests/store/temp_folder.h"
 
 namespace tierd {
 namespace {

@@ -1,7 +1,7 @@
 // A trained model in its published containers tells its published story from the command line, whatever part
 // of it is in memory. Skipped where the model does not lie beside the project.
 #include "tests/e2e/program.h"
-#include "tests/text/shared_files.h"
+#include "tests/model/text/shared_files.h"
 
 namespace tierd {
 namespace {

@@ -9,9 +9,9 @@
 
 #include "core/base/random.h"
 #include "core/store/writer.h"
+#include "tests/base/temp_folder.h"
 #include "tests/e2e/golden_model.h"
 #include "tests/e2e/mixture.h"
-#include "tests/store/temp_folder.h"
 
 namespace tierd {
 

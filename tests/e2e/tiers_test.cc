@@ -8,7 +8,7 @@
 #include "tests/e2e/described_machine.h"
 #include "tests/engine/model_world.h"
 #include "tests/store/memory_source.h"
-#include "tests/tier-trace/recorded_run.h"
+#include "tests/tier/trace/recorded_run.h"
 
 namespace tierd {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "core/base/align.h"
 #include "core/kernel/post/clocks.h"
-#include "core/layout/bitmap.h"
+#include "core/model/layout/bitmap.h"
 #include "tests/flash/flash_world.h"
 #include "tests/flash/manual_device.h"
 #include "tiers/compute/kernels.h"

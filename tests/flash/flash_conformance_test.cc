@@ -1,5 +1,5 @@
 // The rules of all agents, over a real file, for each device.
-#include "tests/tier-conform/agent_cases.h"
+#include "tests/tier/conform/agent_cases.h"
 
 namespace tierd {
 namespace {

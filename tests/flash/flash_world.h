@@ -14,11 +14,11 @@
 #include <string>
 #include <vector>
 
+#include "core/agent/extent_table.h"
+#include "core/agent/message.h"
+#include "core/agent/pool.h"
 #include "core/base/checksum.h"
 #include "core/base/random.h"
-#include "core/message/extent_table.h"
-#include "core/message/message.h"
-#include "core/message/pool.h"
 #include "tiers/flash/device.h"
 
 namespace tierd {

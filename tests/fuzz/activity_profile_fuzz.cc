@@ -1,12 +1,12 @@
 // A profile of configs/activity: what is accepted can be drawn.
 #include <cmath>
 
-#include "core/activity/closed_forms.h"
-#include "core/activity/sticky_activity.h"
 #include "core/base/check.h"
 #include "tests/fuzz/input_folder.h"
 #include "tests/fuzz/promises.h"
 #include "tests/fuzz/target.h"
+#include "tools/lab/activity/closed_forms.h"
+#include "tools/lab/activity/sticky_activity.h"
 
 namespace tierd {
 

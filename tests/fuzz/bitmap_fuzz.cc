@@ -1,5 +1,5 @@
 // A compressed neuron: what a forged store holds, as the library, and as each kernel set expands it.
-#include "core/layout/bitmap.h"
+#include "core/model/layout/bitmap.h"
 
 #include <algorithm>
 #include <vector>

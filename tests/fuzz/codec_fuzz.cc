@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/base/check.h"
-#include "core/host/codec.h"
+#include "core/strategy/codec.h"
 #include "tests/fuzz/target.h"
 
 namespace tierd {

@@ -6,8 +6,9 @@
 #include <vector>
 
 #include "core/base/check.h"
-#include "core/text/sentencepiece_bpe.h"
-#include "core/text/tokenizer.h"
+#include "core/formats/tokenizer/tokenizer_files.h"
+#include "core/model/text/sentencepiece_bpe.h"
+#include "core/model/text/tokenizer.h"
 #include "tests/fuzz/target.h"
 
 namespace tierd {

@@ -1,5 +1,5 @@
 // GPT-2's pair of files. The input is a text to encode, NUL, vocab.json, NUL, merges.txt.
-#include "core/text/tokenizer.h"
+#include "core/formats/tokenizer/tokenizer_files.h"
 #include "tests/fuzz/input_folder.h"
 #include "tests/fuzz/promises.h"
 #include "tests/fuzz/target.h"

@@ -1,5 +1,5 @@
 // config.json of a Hugging Face model.
-#include "core/store/hf_config.h"
+#include "core/formats/hf_config.h"
 
 #include "core/base/check.h"
 #include "tests/fuzz/input_folder.h"

@@ -8,7 +8,7 @@
 #include "core/base/check.h"
 #include "tests/fuzz/target.h"
 #include "tests/tierd/http_client.h"
-#include "tools/tierd/http/http_server.h"
+#include "tools/tierd/server/http/http_server.h"
 
 namespace tierd {
 namespace {

@@ -1,5 +1,5 @@
 // The description of a machine (configs/hardware).
-#include "core/device/machine.h"
+#include "core/time/machine.h"
 
 #include "tests/fuzz/input_folder.h"
 #include "tests/fuzz/promises.h"

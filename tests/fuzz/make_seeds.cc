@@ -10,23 +10,23 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/check.h"
-#include "core/host/codec.h"
-#include "core/layout/encoding.h"
+#include "core/model/layout/encoding.h"
 #include "core/run/measured_loss.h"
 #include "core/store/compressed_plan.h"
 #include "core/store/manifest_json.h"
 #include "core/store/progress_file.h"
 #include "core/store/writer.h"
-#include "core/store/zeroed_source.h"
-#include "core/trace/codec.h"
+#include "core/strategy/codec.h"
+#include "core/watch/trace/codec.h"
+#include "tests/base/temp_folder.h"
+#include "tests/formats/files.h"
+#include "tests/formats/gguf_builder.h"
+#include "tests/formats/safetensors_builder.h"
 #include "tests/fuzz/recorded_trace.h"
 #include "tests/fuzz/trace_file.h"
-#include "tests/store/files.h"
-#include "tests/store/gguf_builder.h"
 #include "tests/store/memory_source.h"
-#include "tests/store/safetensors_builder.h"
-#include "tests/store/temp_folder.h"
-#include "tests/trace/trace_world.h"
+#include "tests/watch/trace/trace_world.h"
+#include "tools/lab/synth/zeroed_source.h"
 
 namespace tierd {
 namespace {

@@ -2,12 +2,12 @@
 #include <cmath>
 
 #include "core/base/check.h"
-#include "core/store/planted/channel_factors.h"
-#include "core/store/planted/layer_profile.h"
-#include "core/store/planted/profile.h"
 #include "tests/fuzz/input_folder.h"
 #include "tests/fuzz/promises.h"
 #include "tests/fuzz/target.h"
+#include "tools/lab/planted/channel_factors.h"
+#include "tools/lab/planted/layer_profile.h"
+#include "tools/lab/planted/profile.h"
 
 namespace tierd {
 

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "core/base/check.h"
+#include "core/model/text/tokenizer.h"
 #include "core/store/manifest_check.h"
 #include "core/store/planner.h"
-#include "core/text/tokenizer.h"
 
 namespace tierd {
 

@@ -7,7 +7,7 @@
 
 #include "core/base/result.h"
 #include "core/model/tensor_source.h"
-#include "core/text/vocab.h"
+#include "core/model/text/vocab.h"
 
 namespace tierd {
 

@@ -3,9 +3,9 @@
 #include <filesystem>
 
 #include "core/base/check.h"
+#include "tests/base/temp_folder.h"
 #include "tests/e2e/golden_model.h"
-#include "tests/store/files.h"
-#include "tests/store/temp_folder.h"
+#include "tests/formats/files.h"
 
 namespace tierd {
 namespace {

@@ -2,13 +2,13 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/check.h"
-#include "core/store/json_fields.h"
-#include "core/text/chat_template.h"
-#include "core/text/text_stream.h"
+#include "core/base/json_fields.h"
+#include "core/model/text/chat_template.h"
+#include "core/model/text/text_stream.h"
 #include "tests/fuzz/target.h"
 #include "tests/store/memory_source.h"
-#include "tools/tierd/api/api_error.h"
-#include "tools/tierd/api/completion_request.h"
+#include "tools/tierd/server/api/api_error.h"
+#include "tools/tierd/server/api/completion_request.h"
 
 namespace tierd {
 namespace {

@@ -1,5 +1,5 @@
 // The routing of a mixture, as other programs record it: CSV, or JSON lines.
-#include "tools/tier-trace/routing.h"
+#include "tools/tier/trace/routing.h"
 
 #include "core/base/check.h"
 #include "tests/fuzz/input_folder.h"

@@ -1,6 +1,6 @@
 // A tokenizer file of any kind: tokenizer.json, a sentencepiece model or llama2.c's tokenizer.bin. The input
 // is a text to encode, NUL, tokenizer_config.json, NUL, generation_config.json, NUL, the tokenizer.
-#include "core/text/tokenizer.h"
+#include "core/formats/tokenizer/tokenizer_files.h"
 
 #include "tests/fuzz/input_folder.h"
 #include "tests/fuzz/promises.h"

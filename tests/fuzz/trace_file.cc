@@ -5,8 +5,8 @@
 
 #include "core/base/check.h"
 #include "core/base/checksum.h"
-#include "core/trace/codec.h"
-#include "core/trace/file_format.h"
+#include "core/watch/trace/codec.h"
+#include "core/watch/trace/file_format.h"
 
 namespace tierd {
 namespace {

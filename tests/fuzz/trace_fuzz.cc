@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "core/base/check.h"
-#include "core/trace/codec.h"
-#include "core/trace/reader.h"
-#include "core/trace/recorded_pass.h"
+#include "core/watch/trace/codec.h"
+#include "core/watch/trace/reader.h"
+#include "core/watch/trace/recorded_pass.h"
 #include "tests/fuzz/input_folder.h"
 #include "tests/fuzz/promises.h"
 #include "tests/fuzz/target.h"

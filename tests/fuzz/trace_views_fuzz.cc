@@ -6,15 +6,15 @@
 
 #include "core/base/check.h"
 #include "core/run/run_trace.h"
-#include "core/trace/replay.h"
-#include "core/trace/what_if.h"
+#include "core/watch/trace/replay.h"
+#include "core/watch/trace/what_if.h"
 #include "tests/fuzz/input_folder.h"
 #include "tests/fuzz/promises.h"
 #include "tests/fuzz/target.h"
 #include "tests/fuzz/trace_file.h"
-#include "tools/tier-trace/activity.h"
-#include "tools/tier-trace/summary.h"
-#include "tools/tier-trace/timeline.h"
+#include "tools/tier/trace/activity.h"
+#include "tools/tier/trace/summary.h"
+#include "tools/tier/trace/timeline.h"
 
 namespace tierd {
 namespace {

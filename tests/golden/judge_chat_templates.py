@@ -5,7 +5,7 @@ Development only. The templates are their models' and are not here: a folder of 
     pip install jinja2
     python tests/golden/judge_chat_templates.py FOLDER > chats.json
     TIERD_CHATS=chats.json build/ci/tests/text_test --gtest_filter='*JudgedChats*'
-A template that passes may stand in core/text/known_templates.cc; the test prints the checksum of each that is not known.
+A template that passes may stand in core/model/text/known_templates.cc; the test prints the checksum of each that is not known.
 """
 
 import json

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Renders chats with models' own templates: what core/text/chat_template.cc has to write.
+"""Renders chats with models' own templates: what core/model/text/chat_template.cc has to write.
 
 Development only; the tests read what is committed. The templates themselves are their models' and are not here: a
 folder of them (`<model>.jinja`, from the models' tokenizer_config.json) is the argument.

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Draws tokenizer.json files over the fields that core/text reads, and records what the tokenizers package makes of
+"""Draws tokenizer.json files over the fields that core/model/text reads, and records what the tokenizers package makes of
 them: the ids of a few texts, or that it refuses the file.
 
-Development only; the test (tests/text/tokenizer_fields_test.cc) reads what is committed.
+Development only; the test (tests/formats/tokenizer/tokenizer_fields_test.cc) reads what is committed.
     pip install tokenizers==0.23.3
     python tests/golden/make_tokenizer_fields.py
 Writes tests/golden/tokenizer/fields.json: three whole files ("bases"), the texts, and for each case its base, the

@@ -8,7 +8,7 @@
 #include "tests/dram/pruned_neurons.h"
 #include "tests/gpu/cuda_on_host/double.h"
 #include "tests/gpu/one_neuron.h"
-#include "tests/tier-conform/agent_cases.h"
+#include "tests/tier/conform/agent_cases.h"
 #include "tiers/gpu/cuda/cuda_device.h"
 #include "tiers/gpu/team_work.h"
 

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "core/base/align.h"
-#include "core/layout/codec.h"
+#include "core/model/layout/codec.h"
 #include "tests/gpu/device_array.h"
 #include "tiers/compute/bitmap.h"
 #include "tiers/gpu/cuda/bitmap.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/message/pool.h"
+#include "core/agent/pool.h"
 #include "tests/dram/pruned_neurons.h"
 #include "tests/gpu/device_array.h"
 #include "tiers/gpu/cuda/expansion.h"

@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "core/base/row_mask.h"
-#include "core/layout/codec.h"
-#include "core/layout/row_group.h"
+#include "core/model/layout/codec.h"
+#include "core/model/layout/row_group.h"
 #include "tests/gpu/device_array.h"
 #include "tests/gpu/row_operator.h"
 #include "tiers/gpu/cuda/rows.h"

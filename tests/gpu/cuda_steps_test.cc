@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "core/layout/codec.h"
+#include "core/model/layout/codec.h"
 #include "tests/gpu/device_array.h"
 #include "tiers/compute/kernels.h"
 #include "tiers/dram/choose_experts.h"

@@ -3,10 +3,10 @@
 #include "core/run/store_codec.h"
 #include "core/run/strategy_choices.h"
 #include "core/store/writer.h"
-#include "core/store/zeroed_source.h"
+#include "tests/base/temp_folder.h"
 #include "tests/e2e/mixed_store.h"
 #include "tests/gpu/cuda_golden.h"
-#include "tests/store/temp_folder.h"
+#include "tools/lab/synth/zeroed_source.h"
 
 namespace tierd {
 namespace {

@@ -5,9 +5,9 @@
 
 #include "core/base/align.h"
 #include "core/base/row_mask.h"
-#include "core/layout/bundle.h"
-#include "core/layout/codec.h"
-#include "core/layout/column.h"
+#include "core/model/layout/bundle.h"
+#include "core/model/layout/codec.h"
+#include "core/model/layout/column.h"
 #include "tests/gpu/device_array.h"
 #include "tiers/gpu/cuda/sums.h"
 

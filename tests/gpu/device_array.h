@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/base/random.h"
-#include "core/layout/row_group.h"
+#include "core/model/layout/row_group.h"
 #include "tiers/gpu/cuda/buffers.h"
 
 namespace tierd::cuda {

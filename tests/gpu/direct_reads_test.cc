@@ -5,7 +5,7 @@
 
 #include "core/kernel/post/clocks.h"
 #include "tests/flash/flash_world.h"
-#include "tests/tier-conform/agent_cases.h"
+#include "tests/tier/conform/agent_cases.h"
 
 namespace tierd {
 namespace {

@@ -9,7 +9,7 @@
 #include "core/base/time.h"
 #include "core/kernel/post/clocks.h"
 #include "tests/gpu/one_neuron.h"
-#include "tests/tier-conform/agent_cases.h"
+#include "tests/tier/conform/agent_cases.h"
 #include "tiers/gpu/host_device.h"
 
 namespace tierd {

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "core/agent/clock.h"
-#include "core/program/program.h"
+#include "core/agent/program.h"
 
 namespace tierd {
 

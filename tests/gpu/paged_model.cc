@@ -4,10 +4,10 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/agent/message.h"
 #include "core/base/align.h"
 #include "core/base/checksum.h"
-#include "core/layout/codec.h"
-#include "core/message/message.h"
+#include "core/model/layout/codec.h"
 #include "tests/kernel/add_site.h"
 
 namespace tierd {

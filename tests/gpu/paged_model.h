@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/agent/extent_table.h"
+#include "core/agent/program.h"
 #include "core/base/random.h"
 #include "core/kernel/site.h"
-#include "core/message/extent_table.h"
-#include "core/program/program.h"
 
 namespace tierd {
 

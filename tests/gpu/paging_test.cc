@@ -9,12 +9,12 @@
 #include <deque>
 #include <fstream>
 
-#include "core/host/strategy_set.h"
 #include "core/kernel/pass/scheduler.h"
 #include "core/kernel/post/clocks.h"
 #include "core/kernel/post/dispatcher.h"
-#include "core/kernel/post/modelled_agent.h"
 #include "core/kernel/supply/arena.h"
+#include "core/strategy/strategy_set.h"
+#include "core/time/modelled_agent.h"
 #include "tests/gpu/paged_model.h"
 #include "tests/kernel/mortal_agent.h"
 #include "tests/kernel/scripted_strategies.h"

@@ -7,10 +7,10 @@
 #include <span>
 #include <vector>
 
+#include "core/agent/message.h"
 #include "core/base/random.h"
-#include "core/layout/codec.h"
-#include "core/layout/row_group.h"
-#include "core/message/message.h"
+#include "core/model/layout/codec.h"
+#include "core/model/layout/row_group.h"
 #include "tiers/gpu/cuda/rows.h"
 
 namespace tierd::cuda {

@@ -10,8 +10,8 @@
 #include <span>
 #include <vector>
 
+#include "core/agent/pool.h"
 #include "core/base/random.h"
-#include "core/message/pool.h"
 #include "tests/gpu/device_array.h"
 #include "tiers/gpu/cuda/registered_memory.h"
 #include "tiers/gpu/cuda/transfer.h"

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/layout/bundle.h"
+#include "core/model/layout/bundle.h"
 #include "tests/kernel/scripted_world.h"
 
 namespace tierd {

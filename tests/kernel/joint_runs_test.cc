@@ -5,8 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/agent/joint_run.h"
 #include "core/base/random.h"
-#include "core/message/joint_run.h"
 #include "tests/kernel/scripted_answers.h"
 #include "tests/kernel/scripted_world.h"
 #include "tests/sanitized.h"

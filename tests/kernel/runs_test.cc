@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/random.h"
-#include "core/layout/bundle.h"
+#include "core/model/layout/bundle.h"
 #include "tests/kernel/scripted_world.h"
 #include "tests/sanitized.h"
 

@@ -4,8 +4,8 @@
 
 #include <numeric>
 
-#include "core/host/strategy_set.h"
 #include "core/kernel/pass/scheduler.h"
+#include "core/strategy/strategy_set.h"
 #include "tests/kernel/scripted_world.h"
 #include "tests/plugins/choose.h"
 #include "tests/sanitized.h"

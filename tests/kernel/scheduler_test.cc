@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/host/strategy_set.h"
+#include "core/strategy/strategy_set.h"
 #include "tests/kernel/scripted_answers.h"
 #include "tests/kernel/scripted_world.h"
 #include "tests/plugins/choose.h"

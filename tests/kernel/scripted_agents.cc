@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "core/message/joint_run.h"
+#include "core/agent/joint_run.h"
 
 namespace tierd {
 namespace {

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "core/agent/agent.h"
+#include "core/agent/message.h"
+#include "core/agent/pool.h"
 #include "core/kernel/site.h"
-#include "core/message/message.h"
-#include "core/message/pool.h"
 
 namespace tierd {
 

@@ -5,14 +5,15 @@
 
 #include <filesystem>
 
+#include "core/formats/tokenizer/tokenizer_files.h"
+#include "core/model/text/chat_template.h"
+#include "core/model/text/tokenizer.h"
 #include "core/store/source.h"
-#include "core/text/chat_template.h"
-#include "core/text/tokenizer.h"
+#include "tests/base/temp_folder.h"
+#include "tests/formats/gguf_builder.h"
+#include "tests/formats/safetensors_builder.h"
 #include "tests/sanitized.h"
-#include "tests/store/gguf_builder.h"
 #include "tests/store/memory_source.h"
-#include "tests/store/safetensors_builder.h"
-#include "tests/store/temp_folder.h"
 
 namespace tierd {
 namespace {

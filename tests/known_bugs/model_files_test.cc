@@ -4,11 +4,11 @@
 
 #include <functional>
 
+#include "core/formats/tokenizer/tokenizer_files.h"
 #include "core/store/source.h"
-#include "core/text/tokenizer.h"
-#include "tests/store/gguf_builder.h"
-#include "tests/store/safetensors_builder.h"
-#include "tests/store/temp_folder.h"
+#include "tests/base/temp_folder.h"
+#include "tests/formats/gguf_builder.h"
+#include "tests/formats/safetensors_builder.h"
 #include "tests/store/tiny_mixture.h"
 
 namespace tierd {

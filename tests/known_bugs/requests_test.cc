@@ -9,14 +9,14 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "core/store/json_fields.h"
+#include "core/base/json_fields.h"
 #include "tests/sanitized.h"
 #include "tests/store/memory_source.h"
 #include "tests/tierd/api_world.h"
-#include "tools/tierd/api/api_error.h"
-#include "tools/tierd/api/chat_request.h"
-#include "tools/tierd/api/completion_request.h"
-#include "tools/tierd/api/generation.h"
+#include "tools/tierd/server/api/api_error.h"
+#include "tools/tierd/server/api/chat_request.h"
+#include "tools/tierd/server/api/completion_request.h"
+#include "tools/tierd/server/api/generation.h"
 
 namespace tierd {
 namespace {

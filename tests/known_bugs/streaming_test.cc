@@ -7,14 +7,14 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "core/host/plugin_file.h"
 #include "core/kernel/post/clocks.h"
+#include "core/strategy/plugin_file.h"
+#include "tests/base/temp_folder.h"
 #include "tests/e2e/program.h"
 #include "tests/flash/flash_world.h"
 #include "tests/flash/manual_device.h"
+#include "tests/formats/gguf_builder.h"
 #include "tests/sanitized.h"
-#include "tests/store/gguf_builder.h"
-#include "tests/store/temp_folder.h"
 #include "tiers/flash/flash_agent.h"
 
 namespace tierd {

@@ -5,10 +5,11 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "core/store/vocab_files.h"
-#include "core/text/tokenizer.h"
-#include "tests/store/gguf_builder.h"
-#include "tests/store/temp_folder.h"
+#include "core/formats/tokenizer/tokenizer_files.h"
+#include "core/formats/vocab_files.h"
+#include "core/model/text/tokenizer.h"
+#include "tests/base/temp_folder.h"
+#include "tests/formats/gguf_builder.h"
 
 namespace tierd {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/formats/safetensors.h"
 #include "core/model/reference.h"
-#include "core/store/safetensors.h"
 #include "core/store/source.h"
 
 namespace tierd {

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "tests/dram/pruned_neurons.h"
-#include "tests/tier-conform/agent_cases.h"
+#include "tests/tier/conform/agent_cases.h"
 
 namespace tierd {
 namespace {

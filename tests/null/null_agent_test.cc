@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/tier-conform/agent_cases.h"
+#include "tests/tier/conform/agent_cases.h"
 
 namespace tierd {
 namespace {

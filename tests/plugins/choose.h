@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "core/host/plugin_file.h"
-#include "core/host/plugin_path.h"
-#include "core/host/strategy_set.h"
+#include "core/strategy/plugin_file.h"
+#include "core/strategy/plugin_path.h"
+#include "core/strategy/strategy_set.h"
 
 namespace tierd {
 

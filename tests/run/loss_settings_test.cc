@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "tests/store/temp_folder.h"
+#include "tests/base/temp_folder.h"
 
 namespace tierd {
 namespace {

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <limits>
 
-#include "tests/store/files.h"
-#include "tests/store/temp_folder.h"
+#include "tests/base/temp_folder.h"
+#include "tests/formats/files.h"
 
 namespace tierd {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "core/run/run_plan.h"
 #include "core/store/writer.h"
-#include "core/store/zeroed_source.h"
+#include "tests/base/temp_folder.h"
 #include "tests/store/memory_source.h"
-#include "tests/store/temp_folder.h"
+#include "tools/lab/synth/zeroed_source.h"
 
 namespace tierd {
 namespace {

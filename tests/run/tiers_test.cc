@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/base/cores.h"
+#include "core/system/cores.h"
 
 namespace tierd {
 namespace {

@@ -7,9 +7,9 @@
 #include <filesystem>
 
 #include "core/store/store.h"
-#include "tests/store/files.h"
+#include "tests/base/temp_folder.h"
+#include "tests/formats/files.h"
 #include "tests/store/memory_source.h"
-#include "tests/store/temp_folder.h"
 
 namespace tierd {
 namespace {

@@ -8,16 +8,16 @@
 #include <map>
 #include <mutex>
 
-#include "core/host/codec.h"
+#include "core/base/file.h"
 #include "core/store/compressed_plan.h"
-#include "core/store/file.h"
 #include "core/store/store.h"
 #include "core/store/store_writer.h"
 #include "core/store/writer.h"
-#include "core/store/zeroed_source.h"
-#include "tests/store/files.h"
+#include "core/strategy/codec.h"
+#include "tests/base/temp_folder.h"
+#include "tests/formats/files.h"
 #include "tests/store/manifest_cases.h"
-#include "tests/store/temp_folder.h"
+#include "tools/lab/synth/zeroed_source.h"
 
 namespace tierd {
 namespace {

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "core/store/writer.h"
+#include "tests/base/temp_folder.h"
+#include "tests/formats/same_weights.h"
 #include "tests/store/memory_source.h"
-#include "tests/store/same_weights.h"
-#include "tests/store/temp_folder.h"
 
 namespace tierd {
 namespace {

@@ -12,10 +12,10 @@
 #include "core/store/progress_file.h"
 #include "core/store/store.h"
 #include "core/store/store_writer.h"
-#include "tests/store/files.h"
+#include "tests/base/temp_folder.h"
+#include "tests/formats/files.h"
 #include "tests/store/interrupted_disk.h"
 #include "tests/store/memory_source.h"
-#include "tests/store/temp_folder.h"
 
 namespace tierd {
 namespace {

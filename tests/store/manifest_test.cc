@@ -14,12 +14,12 @@
 #include "core/store/manifest_json.h"
 #include "core/store/planner.h"
 #include "core/store/store.h"
-#include "core/store/synthetic_source.h"
 #include "core/store/writer.h"
-#include "tests/store/files.h"
+#include "tests/base/temp_folder.h"
+#include "tests/formats/files.h"
 #include "tests/store/manifest_cases.h"
 #include "tests/store/memory_source.h"
-#include "tests/store/temp_folder.h"
+#include "tools/lab/synth/synthetic_source.h"
 
 namespace tierd {
 namespace {

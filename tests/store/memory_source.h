@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/base/random.h"
-#include "core/layout/codec.h"
 #include "core/model/config.h"
+#include "core/model/layout/codec.h"
 #include "core/model/tensor_source.h"
 
 namespace tierd {

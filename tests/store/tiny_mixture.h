@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tests/store/safetensors_builder.h"
+#include "tests/formats/safetensors_builder.h"
 
 namespace tierd {
 

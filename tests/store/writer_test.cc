@@ -9,14 +9,14 @@
 #include <filesystem>
 #include <utility>
 
-#include "core/layout/codec.h"
-#include "core/store/disk.h"
+#include "core/base/disk.h"
+#include "core/model/layout/codec.h"
 #include "core/store/store.h"
 #include "core/store/store_writer.h"
-#include "tests/store/files.h"
+#include "tests/base/temp_folder.h"
+#include "tests/formats/files.h"
+#include "tests/formats/same_weights.h"
 #include "tests/store/memory_source.h"
-#include "tests/store/same_weights.h"
-#include "tests/store/temp_folder.h"
 
 namespace tierd {
 namespace {

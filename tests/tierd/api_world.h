@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
-#include "core/text/tokenizer.h"
-#include "tools/tierd/api/api.h"
+#include "core/model/text/tokenizer.h"
+#include "tools/tierd/server/api/api.h"
 
 namespace tierd {
 

@@ -1,4 +1,4 @@
-#include "tools/tierd/api/completion_request.h"
+#include "tools/tierd/server/api/completion_request.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,11 +6,11 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "core/text/chat_template.h"
+#include "core/model/text/chat_template.h"
 #include "tests/store/memory_source.h"
 #include "tests/tierd/api_world.h"
-#include "tools/tierd/api/api_error.h"
-#include "tools/tierd/api/chat_request.h"
+#include "tools/tierd/server/api/api_error.h"
+#include "tools/tierd/server/api/chat_request.h"
 
 namespace tierd {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tools/tierd/api/metrics.h"
+#include "tools/tierd/server/api/metrics.h"
 
 namespace tierd {
 namespace {

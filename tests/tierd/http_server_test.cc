@@ -1,4 +1,4 @@
-#include "tools/tierd/http/http_server.h"
+#include "tools/tierd/server/http/http_server.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/store/files.h"
-#include "tests/store/temp_folder.h"
+#include "tests/base/temp_folder.h"
+#include "tests/formats/files.h"
 #include "tests/tierd/fake_hub.h"
 #include "tools/tierd/hub/hub.h"
 

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "core/base/check.h"
-#include "core/layout/row_group.h"
+#include "core/model/layout/row_group.h"
 #include "tiers/compute/kernels.h"
 
 namespace tierd {

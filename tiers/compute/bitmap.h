@@ -1,4 +1,4 @@
-// Bitmaps (core/layout/bitmap.h) as kernels take them: piece by piece, from the values that are left.
+// Bitmaps (core/model/layout/bitmap.h) as kernels take them: piece by piece, from the values that are left.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "core/layout/bitmap.h"
+#include "core/model/layout/bitmap.h"
 
 namespace tierd {
 

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "core/layout/row_group.h"
+#include "core/model/layout/row_group.h"
 
 #define TIERD_BITALG \
   __attribute__((    \

@@ -1,4 +1,4 @@
-// Columns with int8: the columns of a run, strip by strip (core/layout/column.h). Private to
+// Columns with int8: the columns of a run, strip by strip (core/model/layout/column.h). Private to
 // tiers/compute; the order of reduction stands in kernels.h.
 #pragma once
 
@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <span>
 
-#include "core/layout/column.h"
-#include "core/layout/encoding.h"
+#include "core/model/layout/column.h"
+#include "core/model/layout/encoding.h"
 
 namespace tierd {
 

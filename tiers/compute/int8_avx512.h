@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "core/layout/encoding.h"
+#include "core/model/layout/encoding.h"
 
 #define TIERD_VNNI __attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,avx512vnni,fma,f16c")))
 #define TIERD_VNNI_INLINE TIERD_VNNI __attribute__((always_inline)) inline

@@ -1,12 +1,12 @@
-// Where the fields of a K-quant are in a super-block of 16 rows (core/layout/row_group.h): factors first,
-// then chunks of 64 bytes. A *run* is 32 columns; run r of a super-block has 8 chunks of nibbles, four
+// Where the fields of a K-quant are in a super-block of 16 rows (core/model/layout/row_group.h): factors
+// first, then chunks of 64 bytes. A *run* is 32 columns; run r of a super-block has 8 chunks of nibbles, four
 // columns each. Private to tiers/compute.
 #pragma once
 
 #include <cstdint>
 
-#include "core/layout/encoding.h"
-#include "core/layout/row_group.h"
+#include "core/model/layout/encoding.h"
+#include "core/model/layout/row_group.h"
 
 namespace tierd {
 

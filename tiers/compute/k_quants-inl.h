@@ -10,8 +10,8 @@
 #define TIERD_COMPUTE_K_QUANTS_INL_H
 #endif
 
-#include "core/layout/encoding.h"
-#include "core/layout/row_group.h"
+#include "core/model/layout/encoding.h"
+#include "core/model/layout/row_group.h"
 #include "tiers/compute/k_chunks.h"
 #include "tiers/compute/lanes-inl.h"
 

@@ -1,5 +1,5 @@
-// The arithmetic on rows in the store's layout (core/layout/row_group.h), on bundles, on columns, and on
-// activations.
+// The arithmetic on rows in the store's layout (core/model/layout/row_group.h), on bundles, on columns, and
+// on activations.
 //
 // Rows. One order of reduction for every kernel, gemv or gemm, SIMD or scalar, so that a row's bits
 // depend on no batch, chunk, thread or neighbour. Per output row and token, columns go by blocks of 32, in
@@ -17,7 +17,7 @@
 // (a last block may be shorter for floats). Y starts at zero. All fused multiply-adds are fused. So a product
 // of K-quants and f32 activations has the bits of the same weights stored in f32.
 //
-// Bundles, whose rows lie in plain order and whose columns as core/layout/column.h says. A weight is
+// Bundles, whose rows lie in plain order and whose columns as core/model/layout/column.h says. A weight is
 // its value in f32, scale included.
 //   dots           sum[k][l] = fma(w[c], x[c], sum[k][l]) for c = 64 j + 16 k + l, j rising; then the four
 //   chains
@@ -39,11 +39,11 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/layout/bundle.h"
-#include "core/layout/column.h"
-#include "core/layout/encoding.h"
-#include "core/layout/row_group.h"
-#include "core/program/activation.h"
+#include "core/model/activation.h"
+#include "core/model/layout/bundle.h"
+#include "core/model/layout/column.h"
+#include "core/model/layout/encoding.h"
+#include "core/model/layout/row_group.h"
 #include "tiers/compute/bitmap.h"
 
 namespace tierd {
@@ -71,8 +71,8 @@ struct ColumnRun {
   std::span<const std::byte* const> next = {};
 };
 
-// Where blocks of q8_0 or q4_0 are to be, each in two parts: as core/layout/column.h has them, or one after
-// the other in the plain order.
+// Where blocks of q8_0 or q4_0 are to be, each in two parts: as core/model/layout/column.h has them, or one
+// after the other in the plain order.
 struct BlockPlaces {
   std::byte* scales;
   uint64_t scales_apart;  // bytes from one block's to the next one's
@@ -116,7 +116,7 @@ struct ComputeKernels {
   void (*quantize_row)(const float* x, uint32_t row, QuantizedRows& out, double* squares);
 
   // Weights: blocks of 32 values of f32, f16 or bf16, one after the other from `in` on, as q8_0 or q4_0, with
-  // the bits of `encode` (core/layout/codec.h). No alignment is required.
+  // the bits of `encode` (core/model/layout/codec.h). No alignment is required.
   void (*encode_blocks)(Encoding from, const std::byte* in, uint32_t blocks, Encoding to,
                         const BlockPlaces& out);
 

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "core/base/align.h"
-#include "core/base/memory_limits.h"
 #include "core/base/time.h"
+#include "core/system/memory_limits.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tiers/compute/memory_bandwidth.cc"

@@ -1,6 +1,6 @@
 // Rows and columns by themselves, each where its slot is: dots of rows, which lie in plain order, and sums of
-// columns (core/layout/column.h) by float factors. See kernels.h for the order of reduction. Included once
-// per target by simd.cc.
+// columns (core/model/layout/column.h) by float factors. See kernels.h for the order of reduction. Included
+// once per target by simd.cc.
 #if defined(TIERD_COMPUTE_NEURONS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TIERD_COMPUTE_NEURONS_INL_H
 #undef TIERD_COMPUTE_NEURONS_INL_H

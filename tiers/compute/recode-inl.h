@@ -1,5 +1,5 @@
-// Weights that are encoded anew in blocks of 32, with the bits of `encode` (core/layout/codec.h). Included
-// once per target by simd.cc.
+// Weights that are encoded anew in blocks of 32, with the bits of `encode` (core/model/layout/codec.h).
+// Included once per target by simd.cc.
 #if defined(TIERD_COMPUTE_RECODE_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TIERD_COMPUTE_RECODE_INL_H
 #undef TIERD_COMPUTE_RECODE_INL_H

@@ -5,9 +5,9 @@
 #include <cstring>
 
 #include "core/base/check.h"
-#include "core/layout/codec.h"
-#include "core/layout/column.h"
-#include "core/layout/row_group.h"
+#include "core/model/layout/codec.h"
+#include "core/model/layout/column.h"
+#include "core/model/layout/row_group.h"
 
 namespace tierd {
 namespace {

@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "core/layout/cut.h"
-#include "core/program/program.h"
+#include "core/agent/program.h"
+#include "core/model/layout/cut.h"
 #include "tiers/compute/kernels.h"
 
 namespace tierd {

@@ -9,9 +9,9 @@
 
 #include "core/base/align.h"
 #include "core/base/check.h"
-#include "core/layout/codec.h"
-#include "core/layout/column.h"
-#include "core/layout/k_quants.h"
+#include "core/model/layout/codec.h"
+#include "core/model/layout/column.h"
+#include "core/model/layout/k_quants.h"
 #include "tiers/compute/columns.h"
 #include "tiers/compute/kernel_sets.h"
 

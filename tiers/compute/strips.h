@@ -12,7 +12,7 @@
 #include <cstring>
 #include <span>
 
-#include "core/layout/row_group.h"
+#include "core/model/layout/row_group.h"
 
 namespace tierd {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <system_error>
 
-#include "core/base/cores.h"
 #include "core/base/time.h"
+#include "core/system/cores.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

@@ -5,11 +5,11 @@
 #include <numeric>
 #include <utility>
 
+#include "core/agent/counts.h"
+#include "core/agent/joint_run.h"
 #include "core/base/align.h"
-#include "core/base/cores.h"
 #include "core/base/time.h"
-#include "core/message/counts.h"
-#include "core/message/joint_run.h"
+#include "core/system/cores.h"
 #include "tiers/compute/bitmap.h"
 #include "tiers/dram/work_cost.h"
 

@@ -15,7 +15,7 @@
 #include "core/agent/agent.h"
 #include "core/agent/agent_entry.h"
 #include "core/agent/failed_moves.h"
-#include "core/message/pool.h"
+#include "core/agent/pool.h"
 #include "tiers/compute/recoding.h"
 #include "tiers/compute/team.h"
 #include "tiers/dram/executor.h"

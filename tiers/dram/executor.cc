@@ -6,7 +6,7 @@
 
 #include "core/base/check.h"
 #include "core/base/row_mask.h"
-#include "core/layout/codec.h"
+#include "core/model/layout/codec.h"
 #include "tiers/dram/work_cost.h"
 
 namespace tierd {

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "core/message/message.h"
-#include "core/program/program.h"
+#include "core/agent/message.h"
+#include "core/agent/program.h"
 #include "tiers/compute/kernels.h"
 #include "tiers/compute/team.h"
 #include "tiers/dram/kv_cache.h"

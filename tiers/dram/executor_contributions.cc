@@ -3,7 +3,7 @@
 #include <limits>
 #include <vector>
 
-#include "core/layout/codec.h"
+#include "core/model/layout/codec.h"
 #include "tiers/dram/executor.h"
 
 namespace tierd {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "core/program/program.h"
+#include "core/agent/program.h"
 #include "tiers/compute/kernels.h"
 #include "tiers/dram/reserved_memory.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/layout/row_group.h"
+#include "core/model/layout/row_group.h"
 #include "tiers/dram/work_cost.h"
 
 namespace tierd {

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/agent/pool.h"
 #include "core/base/result.h"
-#include "core/message/pool.h"
 
 namespace tierd {
 

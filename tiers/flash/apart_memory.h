@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "core/message/message.h"
+#include "core/agent/message.h"
 
 namespace tierd {
 

@@ -14,9 +14,9 @@
 
 #include "core/base/align.h"
 #include "core/base/check.h"
-#include "core/base/memory_limits.h"
 #include "core/base/random.h"
 #include "core/base/time.h"
+#include "core/system/memory_limits.h"
 #include "tiers/flash/read_memory.h"
 
 namespace tierd {

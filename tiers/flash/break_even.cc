@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/read_curve.h"
 #include "core/base/units.h"
-#include "core/device/read_curve.h"
 #include "tiers/flash/bandwidth.h"
 
 namespace tierd {

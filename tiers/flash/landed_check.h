@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/message/extent_table.h"
+#include "core/agent/extent_table.h"
 
 namespace tierd {
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "core/agent/message.h"
 #include "core/base/align.h"
 #include "core/base/check.h"
-#include "core/message/message.h"
 
 namespace tierd {
 namespace {

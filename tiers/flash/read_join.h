@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "core/message/extent_table.h"
+#include "core/agent/extent_table.h"
 
 namespace tierd {
 

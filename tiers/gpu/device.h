@@ -9,8 +9,8 @@
 #include <string>
 
 #include "core/agent/agent_entry.h"
-#include "core/message/counts.h"
-#include "core/message/message.h"
+#include "core/agent/counts.h"
+#include "core/agent/message.h"
 #include "tiers/gpu/direct_path.h"
 
 namespace tierd {

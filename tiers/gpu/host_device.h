@@ -12,8 +12,8 @@
 #include <string>
 
 #include "core/agent/clock.h"
+#include "core/agent/pool.h"
 #include "core/base/descriptor.h"
-#include "core/message/pool.h"
 #include "tiers/dram/dram_agent.h"
 #include "tiers/dram/reserved_memory.h"
 #include "tiers/gpu/device.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/store/file.h"
+#include "core/base/file.h"
 
 namespace tierd {
 

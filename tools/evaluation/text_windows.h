@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/text/tokenizer.h"
+#include "core/model/text/tokenizer.h"
 
 namespace tierd {
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/host/plugin_path.h"
 #include "core/store/write_options.h"
+#include "core/strategy/plugin_path.h"
 #include "tools/command_line/command_line.h"
 
 namespace tierd {

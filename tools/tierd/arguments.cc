@@ -11,7 +11,7 @@
 #include <sstream>
 
 #include "core/base/log.h"
-#include "core/text/chat_template.h"
+#include "core/model/text/chat_template.h"
 #include "tools/command_line/command_line.h"
 #include "tools/command_line/prompt_file.h"
 #include "tools/tierd/help.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/config/config.h"
-#include "core/model/sampler.h"
+#include "core/model/sampling/sampler.h"
 #include "tools/tierd/hub/repository.h"
 
 namespace tierd {

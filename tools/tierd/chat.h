@@ -9,11 +9,11 @@
 
 #include "core/base/result.h"
 #include "core/engine/session.h"
-#include "core/model/sampler.h"
+#include "core/model/sampling/sampler.h"
+#include "core/model/text/chat_template.h"
+#include "core/model/text/tokenizer.h"
 #include "core/run/run_energy.h"
 #include "core/run/runtime.h"
-#include "core/text/chat_template.h"
-#include "core/text/tokenizer.h"
 #include "tools/tierd/arguments.h"
 #include "tools/tierd/report.h"
 

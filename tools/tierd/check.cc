@@ -9,11 +9,11 @@
 #include <optional>
 #include <vector>
 
-#include "core/base/cores.h"
+#include "core/model/text/chat_template.h"
 #include "core/run/runtime.h"
 #include "core/run/runtime_names.h"
 #include "core/store/cache_folder.h"
-#include "core/text/chat_template.h"
+#include "core/system/cores.h"
 #include "tools/tierd/encoding_report.h"
 #include "tools/tierd/known_loss.h"
 #include "tools/tierd/machine_rates.h"

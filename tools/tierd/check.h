@@ -4,8 +4,8 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "core/model/text/vocab.h"
 #include "core/run/run_plan.h"
-#include "core/text/vocab.h"
 
 namespace tierd {
 

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "core/energy/energy_text.h"
+#include "core/watch/energy/energy_text.h"
 
 namespace tierd {
 namespace {

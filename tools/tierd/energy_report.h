@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/energy/energy_ledger.h"
+#include "core/watch/energy/energy_ledger.h"
 
 namespace tierd {
 

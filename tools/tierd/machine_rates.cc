@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <vector>
 
+#include "core/base/disk.h"
 #include "core/base/units.h"
 #include "core/store/cache_folder.h"
-#include "core/store/disk.h"
 #include "tiers/compute/memory_bandwidth.h"
 #include "tiers/flash/bandwidth.h"
 #include "tiers/flash/break_even.h"

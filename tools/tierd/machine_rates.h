@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "core/base/result.h"
-#include "core/device/machine.h"
 #include "core/run/run_plan.h"
+#include "core/time/machine.h"
 
 namespace tierd {
 

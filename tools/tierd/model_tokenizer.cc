@@ -1,5 +1,6 @@
 #include "tools/tierd/model_tokenizer.h"
 
+#include "core/formats/tokenizer/tokenizer_files.h"
 #include "core/store/source.h"
 
 namespace tierd {

@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "core/base/result.h"
+#include "core/model/text/tokenizer.h"
 #include "core/run/run_plan.h"
-#include "core/text/tokenizer.h"
 
 namespace tierd {
 

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "core/base/memory_pressure.h"
 #include "core/config/config.h"
 #include "core/run/runtime.h"
+#include "core/system/memory_pressure.h"
 
 namespace tierd {
 

@@ -10,7 +10,7 @@
 #include <span>
 
 #include "core/base/units.h"
-#include "core/timeline/pipeline.h"
+#include "core/watch/timeline/pipeline.h"
 #include "tools/tierd/report.h"
 #include "tools/tierd/report_numbers.h"
 #include "tools/tierd/trend.h"

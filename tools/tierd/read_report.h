@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "core/message/counts.h"
+#include "core/agent/counts.h"
 #include "core/run/runtime.h"
-#include "core/timeline/timeline.h"
+#include "core/watch/timeline/timeline.h"
 
 namespace tierd {
 

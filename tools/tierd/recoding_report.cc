@@ -8,10 +8,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "core/base/file.h"
 #include "core/base/time.h"
 #include "core/base/units.h"
 #include "core/store/encoding_error.h"
-#include "core/store/file.h"
 #include "tiers/compute/recoding.h"
 #include "tools/tierd/report_numbers.h"
 

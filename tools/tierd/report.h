@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "core/energy/energy_ledger.h"
 #include "core/run/run_energy.h"
 #include "core/run/runtime.h"
+#include "core/watch/energy/energy_ledger.h"
 #include "tools/evaluation/used_share.h"
 #include "tools/tierd/pressure_relief.h"
 

@@ -16,11 +16,11 @@
 #include "core/engine/batcher.h"
 #include "core/run/run_energy.h"
 #include "tools/command_line/exit_code.h"
-#include "tools/tierd/api/api.h"
 #include "tools/tierd/drafters.h"
-#include "tools/tierd/http/http_server.h"
 #include "tools/tierd/plugin_watch.h"
 #include "tools/tierd/pressure_relief.h"
+#include "tools/tierd/server/api/api.h"
+#include "tools/tierd/server/http/http_server.h"
 #include "tools/tierd/signals.h"
 #include "tools/tierd/work_desk.h"
 

@@ -1,8 +1,8 @@
 // The server: one thread speaks HTTP, this one runs the engine.
 #pragma once
 
+#include "core/model/text/tokenizer.h"
 #include "core/run/runtime.h"
-#include "core/text/tokenizer.h"
 #include "tools/tierd/arguments.h"
 #include "tools/tierd/reload.h"
 

@@ -13,7 +13,7 @@
 #include "core/base/time.h"
 #include "core/engine/drafter.h"
 #include "core/engine/session.h"
-#include "core/model/sampler.h"
+#include "core/model/sampling/sampler.h"
 #include "core/run/prepare_run.h"
 #include "core/run/run_energy.h"
 #include "tools/command_line/exit_code.h"

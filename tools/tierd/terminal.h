@@ -3,8 +3,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "core/model/text/tokenizer.h"
 #include "core/run/runtime.h"
-#include "core/text/tokenizer.h"
 #include "tools/tierd/arguments.h"
 #include "tools/tierd/reload.h"
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/text/text_stream.h"
-#include "core/text/tokenizer.h"
+#include "core/model/text/text_stream.h"
+#include "core/model/text/tokenizer.h"
 
 namespace tierd {
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "core/layout/cut.h"
+#include "core/model/layout/cut.h"
 #include "tools/tierd/report_numbers.h"
 
 namespace tierd {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "core/agent/message.h"
 #include "core/kernel/plugin_answer.h"
-#include "core/message/message.h"
 
 namespace tierd {
 namespace {

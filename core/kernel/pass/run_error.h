@@ -3,9 +3,9 @@
 
 #include <string>
 
+#include "core/agent/message.h"
 #include "core/base/result.h"
 #include "core/kernel/post/dispatcher.h"
-#include "core/message/message.h"
 
 namespace tierd {
 

@@ -5,11 +5,11 @@
 #include <span>
 #include <vector>
 
+#include "core/agent/message.h"
 #include "core/kernel/memory.h"
 #include "core/kernel/pass/pass_plan.h"
 #include "core/kernel/post/dispatcher.h"
 #include "core/kernel/site.h"
-#include "core/message/message.h"
 
 namespace tierd {
 

@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/agent/message.h"
 #include "core/base/result.h"
 #include "core/kernel/post/busy_time.h"
 #include "core/kernel/site.h"
 #include "core/kernel/supply/gathering.h"
-#include "core/message/message.h"
 
 namespace tierd {
 

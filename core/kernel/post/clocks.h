@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/agent/clock.h"
+#include "core/agent/waiter.h"
 #include "core/base/time.h"
-#include "core/kernel/post/waiter.h"
 
 namespace tierd {
 

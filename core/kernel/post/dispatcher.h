@@ -10,14 +10,14 @@
 #include <vector>
 
 #include "core/agent/agent.h"
+#include "core/agent/message.h"
+#include "core/agent/pool.h"
+#include "core/agent/waiter.h"
 #include "core/base/random.h"
 #include "core/base/result.h"
 #include "core/kernel/observer.h"
 #include "core/kernel/post/clocks.h"
 #include "core/kernel/post/task.h"
-#include "core/kernel/post/waiter.h"
-#include "core/message/message.h"
-#include "core/message/pool.h"
 
 namespace tierd {
 

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "core/agent/message.h"
 #include "core/base/result.h"
 #include "core/kernel/counters.h"
 #include "core/kernel/memory.h"
@@ -16,7 +17,6 @@
 #include "core/kernel/site.h"
 #include "core/kernel/strategies.h"
 #include "core/kernel/supply/plan.h"
-#include "core/message/message.h"
 
 namespace tierd {
 

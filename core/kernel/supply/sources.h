@@ -9,12 +9,12 @@
 #include <span>
 #include <vector>
 
+#include "core/agent/message.h"
 #include "core/base/result.h"
 #include "core/kernel/memory.h"
 #include "core/kernel/site.h"
 #include "core/kernel/supply/plan.h"
 #include "core/kernel/supply/purpose.h"
-#include "core/message/message.h"
 
 namespace tierd {
 

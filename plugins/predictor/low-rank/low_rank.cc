@@ -14,7 +14,7 @@
 // as `tier-train predictor` writes them. A site without them is active as a whole.
 //
 // What a layer computes from is much the same one layer further on, so that the tables of the next layer know
-// from it nearly all that the layer will use (tools/tier-train/README.md: judge). With `layers_ahead` that is
+// from it nearly all that the layer will use (tools/lab/train/README.md: judge). With `layers_ahead` that is
 // fetched while the present layer computes (Deja Vu, 4.3; M2Cache, 5.4).
 #include <algorithm>
 #include <cmath>

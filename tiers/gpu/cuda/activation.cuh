@@ -1,9 +1,9 @@
-// The functions of core/program/activation.h on the device.
+// The functions of core/model/activation.h on the device.
 #pragma once
 
 #include <cuda_runtime.h>
 
-#include "core/program/activation.h"
+#include "core/model/activation.h"
 
 namespace tierd::cuda {
 

@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/message/message.h"
-#include "core/program/program.h"
+#include "core/agent/message.h"
+#include "core/agent/program.h"
 
 namespace tierd::cuda {
 

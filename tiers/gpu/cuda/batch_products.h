@@ -15,9 +15,9 @@
 #include <memory>
 #include <string>
 
+#include "core/agent/program.h"
 #include "core/base/result.h"
-#include "core/layout/encoding.h"
-#include "core/program/program.h"
+#include "core/model/layout/encoding.h"
 #include "tiers/gpu/cuda/bf16_products.h"
 #include "tiers/gpu/cuda/buffers.h"
 #include "tiers/gpu/cuda/rows.h"

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "core/layout/encoding.h"
+#include "core/model/layout/encoding.h"
 #include "tiers/gpu/cuda/rows.h"
 
 namespace tierd::cuda {

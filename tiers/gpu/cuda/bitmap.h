@@ -1,6 +1,6 @@
-// Neurons that are kept as bitmaps (core/layout/bitmap.h): how many values lie before each tile of their bits
-// is counted first, so that whoever expands or multiplies them finds its values without looking at what is
-// before.
+// Neurons that are kept as bitmaps (core/model/layout/bitmap.h): how many values lie before each tile of
+// their bits is counted first, so that whoever expands or multiplies them finds its values without looking at
+// what is before.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -8,9 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/agent/message.h"
 #include "core/base/align.h"
-#include "core/layout/bitmap.h"
-#include "core/message/message.h"
+#include "core/model/layout/bitmap.h"
 
 namespace tierd::cuda {
 

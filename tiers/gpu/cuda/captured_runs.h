@@ -12,8 +12,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/message/counts.h"
-#include "core/message/message.h"
+#include "core/agent/counts.h"
+#include "core/agent/message.h"
 #include "tiers/gpu/cuda/message_lists.h"
 #include "tiers/gpu/cuda/outcome.h"
 

@@ -6,9 +6,9 @@
 #include <memory>
 
 #include "core/agent/clock.h"
+#include "core/agent/pool.h"
+#include "core/agent/program.h"
 #include "core/base/result.h"
-#include "core/message/pool.h"
-#include "core/program/program.h"
 #include "tiers/gpu/cuda/device_options.h"
 #include "tiers/gpu/device.h"
 #include "tiers/gpu/host_work.h"

@@ -9,11 +9,11 @@
 #include <cstring>
 #include <utility>
 
+#include "core/agent/joint_run.h"
 #include "core/base/align.h"
 #include "core/base/check.h"
 #include "core/base/log.h"
 #include "core/base/units.h"
-#include "core/message/joint_run.h"
 #include "tiers/gpu/cuda/announce.h"
 
 namespace tierd::cuda {

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "core/agent/clock.h"
+#include "core/agent/pool.h"
 #include "core/base/descriptor.h"
-#include "core/message/pool.h"
 #include "tiers/compute/recoding.h"
 #include "tiers/dram/reserved_memory.h"
 #include "tiers/gpu/cuda/buffers.h"

@@ -11,8 +11,8 @@
 #include <span>
 #include <vector>
 
-#include "core/message/message.h"
-#include "core/program/program.h"
+#include "core/agent/message.h"
+#include "core/agent/program.h"
 #include "tiers/gpu/cuda/attention.h"
 #include "tiers/gpu/cuda/batch_products.h"
 #include "tiers/gpu/cuda/buffers.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/agent/agent_entry.h"
-#include "core/message/message.h"
+#include "core/agent/message.h"
 #include "tiers/gpu/cuda/cufile.h"
 
 namespace tierd::cuda {

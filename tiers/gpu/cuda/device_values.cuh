@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "core/layout/codec.h"
+#include "core/model/layout/codec.h"
 
 namespace tierd::cuda {
 

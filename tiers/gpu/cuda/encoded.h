@@ -5,7 +5,7 @@
 
 #include <type_traits>
 
-#include "core/layout/encoding.h"
+#include "core/model/layout/encoding.h"
 
 namespace tierd::cuda {
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "core/agent/program.h"
 #include "core/base/align.h"
-#include "core/layout/cut.h"
-#include "core/program/program.h"
+#include "core/model/layout/cut.h"
 
 namespace tierd::cuda {
 

@@ -7,10 +7,10 @@
 #include <span>
 #include <vector>
 
+#include "core/agent/joint_run.h"
+#include "core/agent/message.h"
 #include "core/base/align.h"
 #include "core/base/check.h"
-#include "core/message/joint_run.h"
-#include "core/message/message.h"
 #include "tiers/gpu/cuda/buffers.h"
 #include "tiers/gpu/cuda/outcome.h"
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "core/message/pool.h"
+#include "core/agent/pool.h"
 #include "tiers/gpu/cuda/fetch.h"
 
 namespace tierd::cuda {

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "core/message/message.h"
+#include "core/agent/message.h"
 #include "tiers/gpu/cuda/buffers.h"
 #include "tiers/gpu/cuda/fetch.h"
 #include "tiers/gpu/cuda/registered_memory.h"

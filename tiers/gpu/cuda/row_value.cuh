@@ -1,7 +1,7 @@
 // One number of a row group, for kernels that do not read whole steps of it.
 #pragma once
 
-#include "core/layout/row_group.h"
+#include "core/model/layout/row_group.h"
 #include "tiers/gpu/cuda/device_values.cuh"
 #include "tiers/gpu/cuda/rows_kernel.cuh"
 

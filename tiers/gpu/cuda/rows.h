@@ -1,6 +1,7 @@
-// Products with row groups (core/layout/row_group.h). Each output row of each token is summed in an order of
-// its own: the columns are dealt to 8 warps and their lanes by their numbers, each lane sums in order, lanes
-// and warps are added pairwise and in order. So its bits depend on no batch, chunk, message or neighbour.
+// Products with row groups (core/model/layout/row_group.h). Each output row of each token is summed in an
+// order of its own: the columns are dealt to 8 warps and their lanes by their numbers, each lane sums in
+// order, lanes and warps are added pairwise and in order. So its bits depend on no batch, chunk, message or
+// neighbour.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -8,8 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/layout/encoding.h"
-#include "core/message/message.h"
+#include "core/agent/message.h"
+#include "core/model/layout/encoding.h"
 #include "tiers/gpu/cuda/bitmap.h"
 
 namespace tierd::cuda {

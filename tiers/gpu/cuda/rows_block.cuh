@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/base/row_mask.h"
-#include "core/layout/row_group.h"
+#include "core/model/layout/row_group.h"
 #include "tiers/gpu/cuda/device_values.cuh"
 #include "tiers/gpu/cuda/launch.h"
 #include "tiers/gpu/cuda/rows.h"

@@ -2,7 +2,7 @@
 // 16 bytes of four rows (of f16 and bf16: eight), so that a warp's read is one run of 512 bytes.
 #pragma once
 
-#include "core/layout/row_group.h"
+#include "core/model/layout/row_group.h"
 #include "tiers/gpu/cuda/device_values.cuh"
 
 namespace tierd::cuda {
@@ -187,9 +187,9 @@ struct StepReader<Encoding::q4_0> {
   }
 };
 
-// Where the fields of a super-block of 16 rows are (core/layout/k_quants.h, row_group.h): factors first, then
-// chunks of 64 bytes, of which a lane reads the 16 of its rows. Run r is 32 columns; lane l has the columns
-// 4 (l / 4) … of each.
+// Where the fields of a super-block of 16 rows are (core/model/layout/k_quants.h, row_group.h): factors
+// first, then chunks of 64 bytes, of which a lane reads the 16 of its rows. Run r is 32 columns; lane l has
+// the columns 4 (l / 4) … of each.
 template <Encoding E>
 struct SuperBlockReader {
   static constexpr int kRows = 4;

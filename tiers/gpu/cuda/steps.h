@@ -1,4 +1,4 @@
-// The steps of dense segments (core/program/program.h) on the device, and the copies around a run. Each row
+// The steps of dense segments (core/agent/program.h) on the device, and the copies around a run. Each row
 // is computed by itself.
 #pragma once
 
@@ -6,8 +6,8 @@
 
 #include <cstdint>
 
-#include "core/message/message.h"
-#include "core/program/program.h"
+#include "core/agent/message.h"
+#include "core/agent/program.h"
 
 namespace tierd::cuda {
 

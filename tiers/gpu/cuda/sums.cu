@@ -1,7 +1,7 @@
 #include "tiers/gpu/cuda/sums.h"
 
 #include "core/base/row_mask.h"
-#include "core/layout/column.h"
+#include "core/model/layout/column.h"
 #include "tiers/gpu/cuda/activation.cuh"
 #include "tiers/gpu/cuda/encoded.h"
 #include "tiers/gpu/cuda/launch.h"

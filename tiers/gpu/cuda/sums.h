@@ -1,6 +1,7 @@
-// Neurons whose results are added: bundles (core/layout/bundle.h) and columns (core/layout/column.h). What a
-// neuron is worth to a token is summed by one warp; weighted columns are added up by runs of 64 neurons, in
-// the order of their numbers, and the runs in theirs: the order of arithmetic depends on the neurons alone.
+// Neurons whose results are added: bundles (core/model/layout/bundle.h) and columns
+// (core/model/layout/column.h). What a neuron is worth to a token is summed by one warp; weighted columns are
+// added up by runs of 64 neurons, in the order of their numbers, and the runs in theirs: the order of
+// arithmetic depends on the neurons alone.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -8,9 +9,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/layout/encoding.h"
-#include "core/message/message.h"
-#include "core/program/activation.h"
+#include "core/agent/message.h"
+#include "core/model/activation.h"
+#include "core/model/layout/encoding.h"
 
 namespace tierd::cuda {
 

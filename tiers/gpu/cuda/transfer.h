@@ -10,8 +10,8 @@
 #include <span>
 #include <vector>
 
-#include "core/message/counts.h"
-#include "core/message/message.h"
+#include "core/agent/counts.h"
+#include "core/agent/message.h"
 #include "tiers/gpu/cuda/buffers.h"
 #include "tiers/gpu/cuda/outcome.h"
 #include "tiers/gpu/cuda/registered_memory.h"

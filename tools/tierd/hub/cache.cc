@@ -15,8 +15,8 @@
 #include <system_error>
 #include <thread>
 
+#include "core/base/file.h"
 #include "core/base/log.h"
-#include "core/store/file.h"
 #include "tools/tierd/hub/environment.h"
 #include "tools/tierd/hub/repository.h"
 

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/disk.h"
 #include "core/base/result.h"
-#include "core/store/disk.h"
 
 namespace tierd {
 

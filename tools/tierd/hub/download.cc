@@ -11,9 +11,9 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/disk.h"
 #include "core/base/log.h"
 #include "core/base/units.h"
-#include "core/store/disk.h"
 #include "tools/tierd/hub/digest.h"
 
 namespace tierd {

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "core/store/file.h"
+#include "core/base/file.h"
 
 namespace tierd {
 namespace {

@@ -6,7 +6,7 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
-#include "core/store/json_fields.h"
+#include "core/base/json_fields.h"
 
 namespace tierd {
 namespace {

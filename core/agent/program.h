@@ -1,0 +1,189 @@
+// Dense work as data: what a computing agent does around the neurons of a site. The engine writes programs
+// from a model's configuration, an agent runs them; the kernel passes their numbers along without looking
+// inside.
+//
+// Activations live in numbered buffers of the agent: [rows of the batch x width] floats. A row of a batch is
+// a token of a sequence at a position (RowInfo).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/model/activation.h"
+#include "core/model/layout/bitmap.h"
+#include "core/model/layout/cut.h"
+
+namespace tierd {
+
+using BufferId = uint16_t;
+using TensorId = uint32_t;
+inline constexpr TensorId kNoTensor = UINT32_MAX;
+inline constexpr BufferId kNoBuffer = UINT16_MAX;
+
+struct BufferSpec {
+  std::string name;
+  uint32_t width = 0;
+  uint32_t rows = 0;  // 0: as many as a batch may have; else at most so many are ever written
+};
+
+enum class StepKind : uint8_t {
+  rms_norm,       // out[i] = norm(in[row of i]) * weight
+  layer_norm,     // out[i] = norm(in[row of i]) * weight + bias
+  pick,           // out[i, c] = in[row of i, weight[c]], column numbers; without a weight, of c
+  add_chosen,     // out[row of i] += in[i] * choice[row of i, column]
+  add_bias,       // out[i, column … column + width) += weight[offset …], a vector
+  add_position,   // out[i] += weight[position + offset]
+  add,            // out[i] += in[i]
+  head_norm,      // every `head` values of out[i, column … column + width) = norm(them) * weight + bias
+  head_rms_norm,  // the same by RMS, without bias
+  clip,           // out[i, column … column + width) cut off at `threshold` to either side
+  route,     // out[i] = softmax of in[i] times weight [width x in's width]; all but the `picks` largest are 0
+  rope,      // rotates the heads of out[i, column … column + width)
+  store_kv,  // KV cache of the layer at the position := `width` keys in[i, column …] and values in[i, offset
+             // …]
+  attend,  // out[i, column …] = attention of the queries in[i, column … column + width) over the KV cache
+  reorder,       // out[i, c] = in[i, weight[c]], a vector of column numbers below in's width
+  activate,      // out[i] = f(in[i, 0 … width))
+  activate_mul,  // out[i] = f(in[i, 0 … width)) * in[i, width … 2 width)
+};
+
+struct Step {
+  StepKind kind = StepKind::add;
+  BufferId in = kNoBuffer;
+  BufferId out = kNoBuffer;
+  uint32_t column = 0;
+  uint32_t width = 0;
+  uint32_t head = 0;  // values that are normed together
+  TensorId weight = kNoTensor;
+  TensorId bias = kNoTensor;
+  BufferId choice = kNoBuffer;  // how much of each expert's result a row gets
+  uint32_t layer = 0;
+  uint32_t offset = 0;
+  float eps = 0;
+  Activation activation = Activation::silu;
+  float threshold = 0;  // of the activation; where values are cut off
+  uint32_t picks = 0;
+  bool sum_to_one = false;  // those that are picked
+};
+using Program = std::vector<Step>;
+
+// Between the two halves of a feed-forward network that is cut into neurons: the sums of neuron n,
+//   up_n = up[n] . in[i] + up_bias[n], gate_n likewise, give  hidden_n = f(gate_n) * up_n, or f(up_n),
+// where there is no gate.
+struct FeedForward {
+  Activation activation = Activation::relu;
+  float threshold = 0;
+  TensorId gate_bias = kNoTensor;
+  TensorId up_bias = kNoTensor;
+  BufferId hidden = kNoBuffer;  // scratch of the site's width, by place in the message
+  BufferId up = kNoBuffer;      // another, where there is a gate
+};
+
+// What whole experts are computed with, besides FeedForward: its buffers have a line for each pair of an
+// expert and a row that uses it, as many at a time as a batch may have rows.
+struct ExpertBuffers {
+  BufferId choice = kNoBuffer;   // [rows x experts] how much of each expert's result a row gets; 0: nothing
+  BufferId inputs = kNoBuffer;   // scratch as wide as the site's input
+  BufferId results = kNoBuffer;  // scratch as wide as its output
+};
+
+// A site as its computing agent sees it, by its cut.
+//   Rows     out[i, r] = sum over c of W[r, c] * in[i, c], or, for a gather, out[i] = row `token of i` of W
+//   Bundles  out[i] = sum over n of hidden_n[i] * down[n]
+//   Columns  out[i] = sum over c of in[i, c] * column c of W
+//   Experts  out[i] = sum over the experts e that row i uses of choice[i, e] * down_e f(gate_e in[i]) * (up_e
+//   in[i])
+struct SiteWork {
+  std::string name;
+  Cut cut;
+  std::vector<uint32_t> editions;  // numbers, into ComputePlan::editions
+  bool gather = false;
+  FeedForward ffn;        // of Bundles and Experts
+  ExpertBuffers experts;  // of Experts
+  // Where results are added, by number of the neuron, where it is asked for: the length of what the neuron
+  // adds to the output, |hidden_n| * ||down[n]|| or |in_n| * ||column n||, whoever uses it. 0: it is not
+  // active.
+  BufferId contribution = kNoBuffer;
+  BufferId in = kNoBuffer;
+  BufferId out = kNoBuffer;
+  Program before;
+  Program after;
+};
+
+enum class RopeStyle : uint8_t { none, interleaved, half };
+enum class KvEncoding : uint8_t { f16, f32 };
+
+// The heads that the agent has; without any there are no layers.
+struct AttentionShape {
+  uint32_t n_layers = 0;
+  uint32_t n_heads = 0;
+  uint32_t n_kv_heads = 0;
+  uint32_t head_dim = 0;
+  uint32_t window = 0;  // attend to the last so many positions; 0: all
+  RopeStyle rope = RopeStyle::none;
+  // Radians per position, one for each pair that turns: the first 2 * size() values of a head.
+  std::vector<float> frequencies;
+
+  uint32_t kv_dim() const { return n_kv_heads * head_dim; }
+};
+
+// The neurons of an edition that are kept compressed: each is a bitmap of the bytes that its cut has.
+struct CompressedNeurons {
+  Bitmap bitmap;
+  std::vector<uint32_t> bytes;  // [neurons] of each
+};
+
+// The neurons of an edition that are made of another one's as they are moved: expanded where those are
+// compressed, else encoded anew.
+struct MadeNeurons {
+  uint32_t of = 0;    // that edition
+  uint32_t site = 0;  // whose neurons they are
+};
+
+// Everything an agent needs to compute its part of a model, but the weights.
+struct ComputePlan {
+  std::vector<BufferSpec> buffers;
+  std::vector<SiteWork> sites;      // by site number
+  std::vector<Encodings> editions;  // by edition number: the encoding of each part of a neuron
+  std::vector<std::optional<CompressedNeurons>> compressed;  // by edition number; empty: none are
+  std::vector<std::optional<MadeNeurons>> made;              // likewise
+  AttentionShape attention;
+  uint32_t max_rows = 1;   // of a batch
+  uint32_t context = 0;    // positions of the KV cache
+  uint32_t sequences = 1;  // slots of the KV cache
+  KvEncoding kv = KvEncoding::f16;
+  bool int8_activations = false;  // lossy: for block-encoded weights; its error is measured
+
+  // NULL: its neurons are dense.
+  const CompressedNeurons* compressed_of(uint32_t edition) const {
+    return edition < compressed.size() && compressed[edition] ? &*compressed[edition] : nullptr;
+  }
+  // NULL: its neurons come as they are.
+  const MadeNeurons* made_of(uint32_t edition) const {
+    return edition < made.size() && made[edition] ? &*made[edition] : nullptr;
+  }
+  // NULL: they are not expanded; not encoded anew.
+  const MadeNeurons* expanded_of(uint32_t edition) const {
+    const MadeNeurons* const how = made_of(edition);
+    return how != nullptr && compressed_of(how->of) != nullptr ? how : nullptr;
+  }
+  const MadeNeurons* recoded_of(uint32_t edition) const {
+    const MadeNeurons* const how = made_of(edition);
+    return how != nullptr && compressed_of(how->of) == nullptr ? how : nullptr;
+  }
+};
+
+// Where each buffer begins in the memory that holds them all, in bytes, 64 B aligned; one more entry: the
+// end. Row i of buffer b starts at buffer_offsets[b] + i * buffer_stride(b) floats.
+std::vector<uint64_t> buffer_offsets(const ComputePlan& plan);
+// Floats from one row to the next: the width, rounded up to whole row groups, which is what kernels write.
+uint32_t buffer_stride(const BufferSpec& buffer);
+
+// Bytes that the plan's buffers and quantized activations take, and its KV cache.
+uint64_t activation_bytes(const ComputePlan& plan);
+uint64_t kv_bytes(const ComputePlan& plan);
+
+}  // namespace tierd

@@ -1,0 +1,54 @@
+// A file opened for reading at offsets. Readers use it instead of a mapping: a file that is cut short while
+// it is read gives an error, not a signal.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "core/base/result.h"
+
+namespace tierd {
+
+inline constexpr uint64_t kStatBlockBytes = 512;  // the unit of st_blocks in struct stat
+
+class File {
+ public:
+  // Errors: not_found (also of a Git LFS pointer), invalid_argument (not a regular file), io_error.
+  static Result<File> open(const std::string& path);
+  File(File&& other) noexcept;
+  File& operator=(File&& other) noexcept;
+  ~File();
+
+  const std::string& path() const { return path_; }
+  // Both as they were when the file was opened.
+  uint64_t size_bytes() const { return size_bytes_; }
+  int64_t modified_ns() const { return modified_ns_; }
+
+  // Fills `out` from `offset`. Any thread. Errors: io_error; corrupt where the file ends before.
+  Status read_exact(uint64_t offset, std::span<std::byte> out) const;
+
+  // It is not read again: none of it need stay in the system's page cache, which a cgroup counts as this
+  // program's memory.
+  void forget() const;
+
+  // The origin of an error at a place in this file: "model.gguf: offset 24".
+  std::string at(uint64_t offset) const;
+
+ private:
+  File(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
+
+  std::string path_;
+  int descriptor_;  // owned; -1 after a move
+  uint64_t size_bytes_ = 0;
+  int64_t modified_ns_ = 0;
+};
+
+// The whole of a text file of at most `limit_bytes`. Errors: those of File, corrupt where it is larger.
+Result<std::string> read_text_file(const std::string& path, uint64_t limit_bytes);
+
+// False also where it cannot be told.
+bool file_exists(const std::string& path);
+
+}  // namespace tierd

@@ -1,0 +1,89 @@
+#include "core/base/read_curve.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/base/check.h"
+
+namespace tierd {
+namespace {
+
+constexpr double kBlock = 4096;
+constexpr double kPackedAlignment = 64;  // where packed channels begin
+constexpr uint32_t kMostGap = 64;        // pieces that are read through, at most
+constexpr double kLongestRead = 1 << 20;
+constexpr double kNeverCapped = 1u << 30;  // bytes of a read, more than any has
+constexpr double kFewestEnds = 1e-6;       // of runs, a piece: all are asked for
+
+}  // namespace
+
+ReadCurve::ReadCurve(std::vector<Point> points) : points_(std::move(points)) {
+  TIERD_CHECK(!points_.empty());
+}
+
+// The time is two straight lines, and so two points are all of it: the smallest read, and the one from which
+// on it is `cap` that counts.
+ReadCurve ReadCurve::of_requests(double seconds, double rate, double cap) {
+  TIERD_CHECK(seconds >= 0 && cap > 0 && cap <= rate);
+  const double slower = 1 / cap - 1 / rate;
+  const double capped = seconds == 0 ? 0
+                        : slower > 0 ? std::min(seconds / slower, kNeverCapped)
+                                     : kNeverCapped;
+  if (capped <= kBlock) return ReadCurve({{static_cast<uint64_t>(kBlock), cap}});
+  const double last = std::ceil(capped);
+  return ReadCurve({{static_cast<uint64_t>(kBlock), kBlock / (seconds + kBlock / rate)},
+                    {static_cast<uint64_t>(last), last / (seconds + last / rate)}});
+}
+
+double ReadCurve::seconds_each(double bytes) const {
+  const auto seconds_of = [](const Point& point) {
+    return static_cast<double>(point.bytes) / point.bytes_per_second;
+  };
+  const auto after = std::ranges::find_if(
+      points_, [&](const Point& point) { return static_cast<double>(point.bytes) >= bytes; });
+  if (after == points_.begin()) return seconds_of(*after);
+  if (after == points_.end()) return bytes / points_.back().bytes_per_second;
+  const Point& before = *(after - 1);
+  const auto begin = static_cast<double>(before.bytes);
+  const double share = (bytes - begin) / (static_cast<double>(after->bytes) - begin);
+  return seconds_of(before) + share * (seconds_of(*after) - seconds_of(before));
+}
+
+ReadCurve::Request ReadCurve::request() const {
+  constexpr double kSmall = 4096, kLarge = 131072;
+  const double small = seconds_each(kSmall), large = seconds_each(kLarge);
+  if (!(large > small)) return {};
+  const double rate = (kLarge - kSmall) / (large - small);
+  const double seconds = small - kSmall / rate;
+  return seconds > 0 ? Request{seconds, rate} : Request{};
+}
+
+double ReadCurve::seconds(double total, uint64_t bytes, bool aligned) const {
+  const auto size = static_cast<double>(bytes);
+  const double touched = aligned ? std::ceil(size / kBlock) * kBlock : size + kBlock - kPackedAlignment;
+  return total / size * seconds_each(touched);
+}
+
+double ReadCurve::scattered_seconds(double total, uint64_t bytes, bool aligned, double density) const {
+  TIERD_CHECK(density >= 0 && density <= 1);
+  const auto piece = static_cast<double>(bytes);
+  double best = seconds(total, bytes, aligned);
+  // Gaps between pieces that are asked for have k others with probability density * (1 - density)^k. Those of
+  // at most `most` are read through.
+  double longer = 1 - density;  // than `most`
+  double read = 1;              // pieces, for each that is asked for
+  for (uint32_t most = 0; most <= kMostGap; ++most) {
+    if (most > 0) {
+      read += most * density * longer;
+      longer *= 1 - density;
+    }
+    const double run = read / std::max(longer, kFewestEnds) * piece;
+    const auto whole = static_cast<uint64_t>(std::min(run, kLongestRead));
+    const double each = seconds(read * piece, std::max<uint64_t>(whole, bytes), aligned);
+    best = std::min(best, total / piece * each);
+  }
+  return best;
+}
+
+}  // namespace tierd

@@ -1,0 +1,363 @@
+#include "core/formats/hf_config.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/base/file.h"
+#include "core/base/json_fields.h"
+
+namespace tierd {
+namespace {
+
+using nlohmann::json;
+
+constexpr uint64_t kMaxConfigBytes = 16 << 20;
+constexpr uint32_t kMistralDefaultWindow = 4096;
+constexpr uint32_t kQwen2DefaultFullLayers = 28;
+constexpr uint32_t kOptPositionOffset = 2;
+constexpr uint32_t kFalconDefaultContext = 2048;
+constexpr float kAllRotary = 1.0f;
+
+Status unless(bool supported, const JsonFields& f, const char* key, std::string_view detail) {
+  if (supported) return {};
+  return f.error(Code::unsupported, key, detail);
+}
+
+struct NamedActivation {
+  std::string_view name;
+  Activation activation;
+};
+constexpr std::array<NamedActivation, 8> kActivations = {{
+    {"silu", Activation::silu},
+    {"swish", Activation::silu},
+    {"relu", Activation::relu},
+    {"fatrelu", Activation::relu},
+    {"relu2", Activation::relu_squared},
+    {"gelu", Activation::gelu},
+    {"gelu_new", Activation::gelu_tanh},
+    {"gelu_pytorch_tanh", Activation::gelu_tanh},
+}};
+
+// FATReLU's threshold stands beside it, as in ProSparse's and MiniCPM-S's files.
+Status read_activation(const JsonFields& f, const char* key, const char* fallback, ModelConfig& c) {
+  TIERD_ASSIGN(const std::string name, f.text(key, fallback));
+  std::string known;
+  for (const NamedActivation& activation : kActivations) {
+    known += (known.empty() ? "" : ", ") + std::string(activation.name);
+    if (activation.name != name) continue;
+    c.activation = activation.activation;
+    if (name == "fatrelu") {
+      TIERD_ASSIGN(c.activation_threshold, f.f32("hidden_act_param", 0.0f));
+    }
+    return {};
+  }
+  return f.error(Code::unsupported, key, fmt::format("\"{}\", supported are {}", name, known));
+}
+
+// What every kind of configuration has; head_dim is the width over the heads unless the file says otherwise.
+Status read_sizes(const JsonFields& f, ModelConfig& c) {
+  TIERD_ASSIGN(c.n_layers, f.u32("num_hidden_layers"));
+  TIERD_ASSIGN(c.d_model, f.u32("hidden_size"));
+  TIERD_ASSIGN(c.n_heads, f.u32("num_attention_heads"));
+  TIERD_ASSIGN(c.vocab_size, f.u32("vocab_size"));
+  TIERD_ASSIGN(c.head_dim, f.u32("head_dim", 0));
+  if (f.has("head_dim")) return {};
+  if (c.n_heads == 0 || c.d_model % c.n_heads != 0) {
+    return f.error(Code::corrupt, "num_attention_heads",
+                   fmt::format("found {}, which does not divide hidden_size {}", c.n_heads, c.d_model));
+  }
+  c.head_dim = c.d_model / c.n_heads;
+  return {};
+}
+
+Status read_shape(const JsonFields& f, const char* ff_key, ModelConfig& c) {
+  TIERD_TRY(read_sizes(f, c));
+  TIERD_ASSIGN(c.n_kv_heads, f.u32("num_key_value_heads", c.n_heads));
+  TIERD_ASSIGN(c.d_ff, f.u32(ff_key));
+  TIERD_ASSIGN(c.context_length, f.u32("max_position_embeddings"));
+  return {};
+}
+
+// The fields that the supported types have; one of another type says that the file means something else.
+Status check_rope_fields(const json& rope, const JsonFields& f) {
+  constexpr std::array kKnown = {"rope_type",        "type",
+                                 "rope_theta",       "partial_rotary_factor",
+                                 "factor",           "low_freq_factor",
+                                 "high_freq_factor", "original_max_position_embeddings"};
+  for (const auto& [key, value] : rope.items()) {
+    if (value.is_null() || std::ranges::find(kKnown, key) != kKnown.end()) continue;
+    return f.error(
+        Code::unsupported, key.c_str(),
+        fmt::format("found {}, supported are {}", value.dump(-1, ' ', false, json::error_handler_t::replace),
+                    fmt::join(kKnown, ", ")));
+  }
+  return {};
+}
+
+Status read_rope_scaling(const JsonFields& f, Rope& rope) {
+  TIERD_ASSIGN(const std::string old_type, f.text("type", "default"));
+  TIERD_ASSIGN(const std::string type, f.text("rope_type", old_type));
+  if (type == "default") {
+    TIERD_ASSIGN(const float factor, f.f32("factor", 1.0f));
+    return unless(factor == 1.0f, f, "factor",
+                  fmt::format("found {} without a rope_type that says how it is meant", factor));
+  }
+  if (type == "linear") {
+    rope.scaling = RopeScaling::linear;
+    TIERD_ASSIGN(rope.factor, f.f32("factor"));
+    return {};
+  }
+  if (type == "llama3") {
+    rope.scaling = RopeScaling::llama3;
+    TIERD_ASSIGN(rope.factor, f.f32("factor"));
+    TIERD_ASSIGN(rope.low_freq_factor, f.f32("low_freq_factor"));
+    TIERD_ASSIGN(rope.high_freq_factor, f.f32("high_freq_factor"));
+    TIERD_ASSIGN(rope.original_context, f.u32("original_max_position_embeddings"));
+    return {};
+  }
+  return f.error(Code::unsupported, "rope_type",
+                 fmt::format("\"{}\", supported are default, linear and llama3", type));
+}
+
+// Up to transformers 4: rope_theta at the top and rope_scaling; from 5 on all of it in rope_parameters.
+// `rotary`: which share of a head turns, where the file does not say.
+Status read_rope(const json& root, const JsonFields& f, float rotary, ModelConfig& c) {
+  Rope& rope = c.rope;
+  TIERD_ASSIGN(rope.theta, f.f32("rope_theta", rope.theta));
+  TIERD_ASSIGN(float rotary_factor, f.f32("partial_rotary_factor", rotary));
+  for (const char* key : {"rope_scaling", "rope_parameters"}) {
+    if (!f.has(key)) continue;
+    TIERD_ASSIGN(const JsonFields nested, f.object(key));
+    TIERD_ASSIGN(rope.theta, nested.f32("rope_theta", rope.theta));
+    TIERD_ASSIGN(rotary_factor, nested.f32("partial_rotary_factor", rotary_factor));
+    TIERD_TRY(read_rope_scaling(nested, rope));
+    TIERD_TRY(check_rope_fields(root.at(key), nested));
+  }
+  TIERD_TRY(unless(rotary_factor > 0 && rotary_factor <= 1, f, "partial_rotary_factor", "expected 0 to 1"));
+  if (rotary_factor != kAllRotary)
+    rope.dim = static_cast<uint32_t>(static_cast<float>(c.head_dim) * rotary_factor);
+  return {};
+}
+
+// Files of transformers from 4.5x on name the kind of each layer.
+Status read_layer_types(const json& root, const JsonFields& f, ModelConfig& c) {
+  const auto types = root.find("layer_types");
+  if (types == root.end() || !types->is_array() || types->empty()) return {};
+  const auto sliding = static_cast<size_t>(std::count(types->begin(), types->end(), "sliding_attention"));
+  const auto full = static_cast<size_t>(std::count(types->begin(), types->end(), "full_attention"));
+  TIERD_TRY(unless(sliding == types->size() || full == types->size(), f, "layer_types",
+                   "layers of different attention"));
+  if (full != 0) c.sliding_window = 0;
+  return {};
+}
+
+Status read_qwen2_window(const JsonFields& f, ModelConfig& c) {
+  TIERD_ASSIGN(const bool use_window, f.flag("use_sliding_window", false));
+  if (!use_window) return {};
+  TIERD_ASSIGN(const uint32_t window, f.u32("sliding_window", kMistralDefaultWindow));
+  TIERD_ASSIGN(const uint32_t full_layers, f.u32("max_window_layers", kQwen2DefaultFullLayers));
+  TIERD_TRY(unless(full_layers == 0 || full_layers >= c.n_layers, f, "max_window_layers",
+                   fmt::format("{} of {} layers without a window", full_layers, c.n_layers)));
+  c.sliding_window = full_layers == 0 ? window : 0;
+  return {};
+}
+
+// Every layer a mixture, with experts of one width.
+// transformers has named their number by either key, and from one version to the next by the other.
+Status read_experts(const JsonFields& f, const char* count_key, const char* ff_key, ModelConfig& c) {
+  const bool local = std::string_view(count_key) == "num_local_experts";
+  const char* const other_key = local ? "num_experts" : "num_local_experts";
+  if (!f.has(count_key) && f.has(other_key)) count_key = other_key;
+  TIERD_ASSIGN(c.n_experts, f.u32(count_key));
+  TIERD_ASSIGN(const uint32_t other, f.u32(other_key, c.n_experts));
+  if (other != c.n_experts) {
+    return f.error(Code::corrupt, other_key,
+                   fmt::format("found {}, {} is {}", other, count_key, c.n_experts));
+  }
+  TIERD_TRY(unless(c.n_experts != 0, f, count_key, "found 0, expected the number of a layer's experts"));
+  TIERD_ASSIGN(c.experts_per_token, f.u32("num_experts_per_tok"));
+  TIERD_ASSIGN(c.d_ff, f.u32(ff_key));
+  return {};
+}
+
+Status read_mixtral(const JsonFields& f, ModelConfig& c) {
+  TIERD_TRY(read_experts(f, "num_local_experts", "intermediate_size", c));
+  c.expert_weights_sum_to_one = true;
+  TIERD_ASSIGN(c.sliding_window, f.u32("sliding_window", 0));
+  return {};
+}
+
+Status read_qwen3_moe(const json& root, const JsonFields& f, ModelConfig& c) {
+  TIERD_TRY(read_experts(f, "num_experts", "moe_intermediate_size", c));
+  TIERD_ASSIGN(c.expert_weights_sum_to_one, f.flag("norm_topk_prob", false));
+  TIERD_ASSIGN(const uint32_t step, f.u32("decoder_sparse_step", 1));
+  TIERD_TRY(unless(step == 1, f, "decoder_sparse_step",
+                   fmt::format("{}, supported is 1: every layer a mixture", step)));
+  const auto dense = root.find("mlp_only_layers");
+  TIERD_TRY(unless(dense == root.end() || dense->empty(), f, "mlp_only_layers",
+                   "layers without experts, supported is an empty list"));
+  c.qk_norm = true;
+  TIERD_ASSIGN(const bool bias, f.flag("attention_bias", false));
+  c.qkv_bias = c.o_bias = bias;
+  return read_qwen2_window(f, c);
+}
+
+Status read_olmoe(const JsonFields& f, ModelConfig& c) {
+  TIERD_TRY(read_experts(f, "num_experts", "intermediate_size", c));
+  TIERD_ASSIGN(c.expert_weights_sum_to_one, f.flag("norm_topk_prob", false));
+  TIERD_ASSIGN(c.qkv_clip, f.f32("clip_qkv", 0.0f));
+  c.qk_norm = c.qk_norm_wide = true;
+  TIERD_ASSIGN(const bool bias, f.flag("attention_bias", false));
+  c.qkv_bias = c.o_bias = bias;
+  return {};
+}
+
+Status read_llama_family(const json& root, const JsonFields& f, ModelConfig& c) {
+  TIERD_TRY(read_shape(f, "intermediate_size", c));
+  TIERD_TRY(read_rope(root, f, kAllRotary, c));
+  TIERD_TRY(unless(c.rope.dim == 0, f, "partial_rotary_factor", "only 1 is supported"));
+  c.norm = Norm::rms;
+  TIERD_ASSIGN(c.norm_eps, f.f32("rms_norm_eps", 1e-6f));
+  TIERD_TRY(read_activation(f, "hidden_act", "silu", c));
+  TIERD_ASSIGN(c.tied_embeddings, f.flag("tie_word_embeddings", false));
+  c.position = PositionKind::rope_half;
+  if (c.architecture == "llama") {
+    TIERD_ASSIGN(c.qkv_bias, f.flag("attention_bias", false));
+    TIERD_ASSIGN(c.ffn_bias, f.flag("mlp_bias", false));
+    c.o_bias = c.qkv_bias;
+  } else if (c.architecture == "mistral") {
+    // An absent key means the default, null means no window.
+    const bool none = root.contains("sliding_window") && !f.has("sliding_window");
+    TIERD_ASSIGN(c.sliding_window, f.u32("sliding_window", none ? 0 : kMistralDefaultWindow));
+  } else if (c.architecture == "qwen2") {
+    c.qkv_bias = true;
+    TIERD_TRY(read_qwen2_window(f, c));
+  } else if (c.architecture == "mixtral") {
+    TIERD_TRY(read_mixtral(f, c));
+  } else if (c.architecture == "qwen3_moe") {
+    TIERD_TRY(read_qwen3_moe(root, f, c));
+  } else {
+    TIERD_TRY(read_olmoe(f, c));
+  }
+  return read_layer_types(root, f, c);
+}
+
+Status read_opt(const JsonFields& f, ModelConfig& c) {
+  TIERD_TRY(read_shape(f, "ffn_dim", c));
+  c.norm = Norm::layer;
+  c.norm_bias = true;
+  c.gated = false;
+  c.position = PositionKind::learned;
+  c.position_offset = kOptPositionOffset;
+  TIERD_TRY(read_activation(f, "activation_function", "relu", c));
+  TIERD_ASSIGN(c.tied_embeddings, f.flag("tie_word_embeddings", true));
+  TIERD_ASSIGN(c.qkv_bias, f.flag("enable_bias", true));
+  c.o_bias = c.ffn_bias = c.qkv_bias;
+
+  TIERD_ASSIGN(const bool norm_before, f.flag("do_layer_norm_before", true));
+  TIERD_TRY(unless(norm_before, f, "do_layer_norm_before", "only true is supported"));
+  TIERD_ASSIGN(const uint32_t embed_dim, f.u32("word_embed_proj_dim", c.d_model));
+  TIERD_TRY(unless(embed_dim == c.d_model, f, "word_embed_proj_dim",
+                   fmt::format("{}, only that of hidden_size ({}) is supported", embed_dim, c.d_model)));
+  TIERD_ASSIGN(const bool affine, f.flag("layer_norm_elementwise_affine", true));
+  TIERD_TRY(unless(affine, f, "layer_norm_elementwise_affine", "only true is supported"));
+  TIERD_ASSIGN(const bool no_final_norm, f.flag("_remove_final_layer_norm", false));
+  return unless(!no_final_norm, f, "_remove_final_layer_norm", "only false is supported");
+}
+
+// What Falcon, Persimmon and Phi share: layer norms with bias, one projection up and one down.
+Status read_layer_norm_family(const json& root, const JsonFields& f, const char* eps_key, float rotary,
+                              ModelConfig& c) {
+  c.norm = Norm::layer;
+  c.norm_bias = true;
+  c.gated = false;
+  c.position = PositionKind::rope_half;
+  TIERD_ASSIGN(c.norm_eps, f.f32(eps_key, c.norm_eps));
+  return read_rope(root, f, rotary, c);
+}
+
+Status read_falcon(const json& root, const JsonFields& f, ModelConfig& c) {
+  TIERD_TRY(read_sizes(f, c));
+  TIERD_TRY(read_layer_norm_family(root, f, "layer_norm_epsilon", kAllRotary, c));
+  TIERD_ASSIGN(c.d_ff, f.u32("ffn_hidden_size", 4 * c.d_model));
+  TIERD_ASSIGN(c.context_length, f.u32("max_position_embeddings", kFalconDefaultContext));
+  TIERD_TRY(read_activation(f, "activation", "gelu", c));
+  TIERD_ASSIGN(c.tied_embeddings, f.flag("tie_word_embeddings", true));
+  TIERD_ASSIGN(c.qkv_bias, f.flag("bias", false));
+  c.o_bias = c.ffn_bias = c.qkv_bias;
+  TIERD_ASSIGN(const bool alibi, f.flag("alibi", false));
+  TIERD_TRY(unless(!alibi, f, "alibi", "only rotary positions are supported"));
+
+  TIERD_ASSIGN(const bool grouped, f.flag("new_decoder_architecture", false));
+  TIERD_ASSIGN(const bool multi_query, f.flag("multi_query", true));
+  TIERD_ASSIGN(c.parallel, f.flag("parallel_attn", true));
+  TIERD_TRY(unless(c.parallel || !grouped, f, "parallel_attn", "only true with new_decoder_architecture"));
+  c.n_kv_heads = multi_query ? 1 : c.n_heads;
+  if (grouped) {
+    TIERD_ASSIGN(c.n_kv_heads, f.u32("num_kv_heads", c.n_heads));
+  }
+  TIERD_ASSIGN(const uint32_t norms, f.u32("num_ln_in_parallel_attn", grouped ? 2 : 1));
+  c.ffn_norm = !c.parallel || (grouped && norms == 2);
+  return {};
+}
+
+Status read_persimmon(const json& root, const JsonFields& f, ModelConfig& c) {
+  TIERD_TRY(read_shape(f, "intermediate_size", c));
+  TIERD_TRY(unless(c.n_kv_heads == c.n_heads, f, "num_key_value_heads", "only that of num_attention_heads"));
+  TIERD_TRY(read_layer_norm_family(root, f, "layer_norm_eps", 0.5f, c));
+  TIERD_TRY(read_activation(f, "hidden_act", "relu2", c));
+  TIERD_ASSIGN(c.tied_embeddings, f.flag("tie_word_embeddings", false));
+  TIERD_ASSIGN(c.qk_norm, f.flag("qk_layernorm", true));
+  c.qkv_bias = c.o_bias = c.ffn_bias = true;
+  return {};
+}
+
+Status read_phi(const json& root, const JsonFields& f, ModelConfig& c) {
+  TIERD_TRY(read_shape(f, "intermediate_size", c));
+  TIERD_TRY(read_layer_norm_family(root, f, "layer_norm_eps", 0.5f, c));
+  TIERD_TRY(read_activation(f, "hidden_act", "gelu_new", c));
+  TIERD_ASSIGN(c.tied_embeddings, f.flag("tie_word_embeddings", false));
+  TIERD_ASSIGN(c.qk_norm, f.flag("qk_layernorm", false));
+  c.parallel = true;
+  c.ffn_norm = false;
+  c.qkv_bias = c.o_bias = c.ffn_bias = c.head_bias = true;
+  return unless(!c.tied_embeddings, f, "tie_word_embeddings", "a head that is the embedding has no bias");
+}
+
+}  // namespace
+
+Result<ModelConfig> read_hf_config(const std::string& path) {
+  TIERD_ASSIGN(const std::string text, read_text_file(path, kMaxConfigBytes));
+  TIERD_ASSIGN(const json root, parse_json(text, path));
+  TIERD_ASSIGN(const JsonFields f, JsonFields::of(root, path));
+
+  ModelConfig c;
+  TIERD_ASSIGN(c.architecture, f.text("model_type"));
+  TIERD_TRY(unless(!f.has("quantization_config"), f, "quantization_config",
+                   "quantized checkpoints are not read, convert to BF16, F16 or GGUF"));
+  constexpr std::array kLlamaFamily = {"llama", "mistral", "qwen2", "mixtral", "qwen3_moe", "olmoe"};
+  if (std::find(kLlamaFamily.begin(), kLlamaFamily.end(), c.architecture) != kLlamaFamily.end()) {
+    TIERD_TRY(read_llama_family(root, f, c));
+  } else if (c.architecture == "opt") {
+    TIERD_TRY(read_opt(f, c));
+  } else if (c.architecture == "falcon") {
+    TIERD_TRY(read_falcon(root, f, c));
+  } else if (c.architecture == "persimmon") {
+    TIERD_TRY(read_persimmon(root, f, c));
+  } else if (c.architecture == "phi") {
+    TIERD_TRY(read_phi(root, f, c));
+  } else {
+    return f.error(
+        Code::unsupported, "model_type",
+        fmt::format("\"{}\", supported are llama, mistral, qwen2, mixtral, qwen3_moe, olmoe, opt, falcon, "
+                    "persimmon and phi",
+                    c.architecture));
+  }
+  TIERD_TRY(validate(c, path));
+  return c;
+}
+
+}  // namespace tierd

@@ -1,0 +1,183 @@
+#include "core/formats/tokenizer/special_tokens.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "core/base/input_file.h"
+#include "core/base/log.h"
+#include "core/formats/tokenizer/added_tokens.h"
+#include "core/formats/tokenizer/tokenizer_json_parts.h"
+#include "core/formats/tokenizer/turn_ends.h"
+
+namespace tierd {
+namespace {
+
+using nlohmann::json;
+
+// nullopt where there is no such file.
+Result<std::optional<json>> read_beside(const std::string& path, const char* name, std::string& file) {
+  file = (std::filesystem::path(path).parent_path() / name).string();
+  if (!is_regular_file(file)) return std::optional<json>();
+  TIERD_ASSIGN(json root, read_json_file(file, kMaxTokenizerConfigBytes));
+  return std::optional<json>(std::move(root));
+}
+
+// A token is written as its text, or as an object with its text under "content".
+Status set_token(const json& root, const char* key, const std::string& file, Vocab& vocab, uint32_t& token) {
+  const auto it = root.find(key);
+  if (it == root.end() || it->is_null()) return {};
+  const json* text = &*it;
+  if (text->is_object()) {
+    const auto content = text->find("content");
+    if (content != text->end()) text = &*content;
+  }
+  if (!text->is_string()) {
+    return Error{Code::corrupt, file,
+                 fmt::format("{}: expected the token's text, found {}", key, text->type_name())};
+  }
+  const auto& piece = text->get_ref<const std::string&>();
+  const auto found = std::find(vocab.pieces.begin(), vocab.pieces.end(), piece);
+  if (found == vocab.pieces.end()) {
+    return Error{Code::corrupt, file, fmt::format("{}: \"{}\" is not in the vocabulary", key, shown(piece))};
+  }
+  token = static_cast<uint32_t>(found - vocab.pieces.begin());
+  if (vocab.types[token] == TokenType::normal) make_control(token, vocab);
+  return {};
+}
+
+// Tokens that are special for a reason of their own: a list of them, or an object by names.
+void set_other_special_tokens(const json& root, const std::string& file, Vocab& vocab) {
+  for (const char* key : {"additional_special_tokens", "extra_special_tokens"}) {
+    const json* const tokens = json_member(root, key);
+    if (tokens == nullptr || !tokens->is_structured()) continue;
+    for (const json& token : *tokens) {
+      const std::string piece = token.is_string() ? token.get<std::string>() : json_text(token, "content");
+      const auto found = std::ranges::find(vocab.pieces, piece);
+      if (found != vocab.pieces.end()) {
+        make_control(static_cast<uint32_t>(found - vocab.pieces.begin()), vocab);
+      } else {
+        say_once(
+            fmt::format("{}: {}: \"{}\" is not in the vocabulary; passed over", file, key, shown(piece)));
+      }
+    }
+  }
+}
+
+Status set_special_tokens(const json& root, const std::string& file, Vocab& vocab) {
+  TIERD_TRY(set_token(root, "bos_token", file, vocab, vocab.bos));
+  TIERD_TRY(set_token(root, "eos_token", file, vocab, vocab.eos));
+  set_other_special_tokens(root, file, vocab);
+  return {};
+}
+
+Result<std::optional<bool>> flag(const json& config, const char* key, const std::string& file) {
+  const json* const value = json_member(config, key);
+  if (value == nullptr) return std::optional<bool>();
+  if (value->is_boolean()) return std::optional(value->get<bool>());
+  return Error{Code::corrupt, file,
+               fmt::format("{}: expected true or false, found {}", key, value->type_name())};
+}
+
+// The fields of tokenizer_config.json that change tokens. `piped`: of a tokenizer.json, which says most
+// itself.
+Status obey_config(const json& config, const std::string& file, bool piped, Vocab& vocab) {
+  for (const char* key : {"split_special_tokens", "do_lower_case"}) {
+    TIERD_ASSIGN(const std::optional<bool> set, flag(config, key, file));
+    if (set.value_or(false))
+      return Error{Code::unsupported, file, fmt::format("{}: true is not known, supported is false", key)};
+  }
+  TIERD_ASSIGN(const std::optional<bool> add_bos, flag(config, "add_bos_token", file));
+  vocab.add_bos = add_bos.value_or(vocab.add_bos);
+  TIERD_ASSIGN(const std::optional<bool> add_eos, flag(config, "add_eos_token", file));
+  if (add_eos.value_or(false))
+    say_once(file + ": add_eos_token: texts are there to be continued, so EOS is not added");
+  TIERD_ASSIGN(const std::optional<bool> prefix, flag(config, "add_prefix_space", file));
+  TIERD_ASSIGN(const std::optional<bool> legacy, flag(config, "legacy", file));
+  if (vocab.kind == VocabKind::byte_bpe) {
+    if (!prefix.value_or(false)) return {};
+    return Error{Code::unsupported, file, "add_prefix_space: true is not known, supported is false"};
+  }
+  const bool llama = json_text(config, "tokenizer_class").starts_with("Llama");
+  if (prefix == false && (!piped || llama)) vocab.add_space_prefix = false;
+  // Without it, as before it, a space goes before what follows a token, too.
+  if (legacy == false && !piped) vocab.prefix_text_only = true;
+  return {};
+}
+
+Status add_end_token(const json& value, const std::string& file, Vocab& vocab) {
+  const std::string found = shown(value.dump(-1, ' ', false, json::error_handler_t::replace));
+  if (!value.is_number_integer()) {
+    return Error{Code::corrupt, file, fmt::format("eos_token_id: expected a token's id, found {}", found)};
+  }
+  if (value.is_number_unsigned() && value.get<uint64_t>() < vocab.pieces.size()) {
+    vocab.end_tokens.push_back(value.get<uint32_t>());
+  } else {
+    say_once(fmt::format("{}: eos_token_id: found {}, the tokenizer has {} tokens; taken as none", file,
+                         found, vocab.pieces.size()));
+  }
+  return {};
+}
+
+// A text, or a list of named ones, of which "default" is for chats.
+Status set_chat_template(const json& root, const std::string& file, Vocab& vocab) {
+  const auto it = root.find("chat_template");
+  if (it == root.end() || it->is_null()) return {};
+  if (it->is_string()) {
+    vocab.chat_template = it->get<std::string>();
+    return {};
+  }
+  const auto wrong = Error{Code::corrupt, file, "chat_template: expected a text, or a list of named ones"};
+  if (!it->is_array()) return wrong;
+  for (const json& one : *it) {
+    if (!one.is_object() || !one.contains("name") || !one.contains("template") ||
+        !one["template"].is_string())
+      return wrong;
+    if (one["name"] == "default") vocab.chat_template = one["template"].get<std::string>();
+  }
+  return {};
+}
+
+}  // namespace
+
+Status apply_special_token_files(const std::string& path, Vocab& vocab) {
+  std::string file;
+  const bool piped = vocab.added_tokens.has_value();
+  TIERD_ASSIGN(const std::optional<json> added, read_beside(path, "added_tokens.json", file));
+  if (added) TIERD_TRY(add_listed_tokens(*added, file, vocab));
+  std::string config_file;
+  TIERD_ASSIGN(const std::optional<json> config, read_beside(path, "tokenizer_config.json", config_file));
+  if (config) TIERD_TRY(add_decoder_tokens(*config, config_file, piped, vocab));
+  // tokenizer_config.json is read last: where the two differ, it is the one that programs obey.
+  TIERD_ASSIGN(const std::optional<json> map, read_beside(path, "special_tokens_map.json", file));
+  if (map) TIERD_TRY(set_special_tokens(*map, file, vocab));
+  if (config) {
+    TIERD_TRY(set_special_tokens(*config, config_file, vocab));
+    TIERD_TRY(obey_config(*config, config_file, piped, vocab));
+    TIERD_TRY(set_chat_template(*config, config_file, vocab));
+  }
+  const std::string apart = (std::filesystem::path(path).parent_path() / "chat_template.jinja").string();
+  if (is_regular_file(apart)) {
+    TIERD_ASSIGN(vocab.chat_template, read_whole_file(apart, kMaxTokenizerConfigBytes));
+  }
+  TIERD_ASSIGN(const std::optional<json> generation, read_beside(path, "generation_config.json", file));
+  if (generation) {
+    const auto eos = generation->find("eos_token_id");
+    if (eos != generation->end() && eos->is_array()) {
+      for (const json& value : *eos) TIERD_TRY(add_end_token(value, file, vocab));
+    } else if (eos != generation->end() && !eos->is_null()) {
+      TIERD_TRY(add_end_token(*eos, file, vocab));
+    }
+  }
+  if (vocab.eos != kNoToken) vocab.end_tokens.push_back(vocab.eos);
+  add_turn_ends(vocab);
+  std::sort(vocab.end_tokens.begin(), vocab.end_tokens.end());
+  vocab.end_tokens.erase(std::unique(vocab.end_tokens.begin(), vocab.end_tokens.end()),
+                         vocab.end_tokens.end());
+  return {};
+}
+
+}  // namespace tierd

@@ -1,0 +1,63 @@
+// The experts of a mixture's layer, each of them whole.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/align.h"
+#include "core/model/layout/bundle.h"
+#include "core/model/layout/encodings.h"
+#include "core/model/layout/row_group.h"
+
+namespace tierd {
+
+// How the bytes of an expert lie, in an arena slot and in what one read brings: the rows of gate, those of up
+// and those of down, in row groups as dense operators have them. Blocks run along the rows, so every encoding
+// stays what it is in the source, and each matrix may have its own. Each begins at a multiple of 64 bytes.
+struct ExpertMatrices {
+  uint32_t width = 0;  // columns of gate and up, rows of down
+  uint32_t inner = 0;  // rows of gate and up, columns of down
+  Encoding gate = Encoding::f32;
+  Encoding up = Encoding::f32;
+  Encoding down = Encoding::f32;
+
+  uint32_t inner_groups() const { return static_cast<uint32_t>(divide_up(inner, kGroupRows)); }
+  uint32_t outer_groups() const { return static_cast<uint32_t>(divide_up(width, kGroupRows)); }
+  uint64_t up_offset() const { return align_up(inner_groups() * group_bytes(gate, width), kPieceAlignment); }
+  uint64_t down_offset() const {
+    return up_offset() + align_up(inner_groups() * group_bytes(up, width), kPieceAlignment);
+  }
+  uint64_t bytes() const {
+    return down_offset() + align_up(outer_groups() * group_bytes(down, inner), kPieceAlignment);
+  }
+  // The bytes of the weights alone, without padding.
+  uint64_t tensor_bytes() const {
+    return inner * (encoded_bytes(gate, width) + encoded_bytes(up, width)) +
+           width * encoded_bytes(down, inner);
+  }
+};
+
+// Neuron e is the network of expert e, times what the router says. Results are added, one after the other.
+struct Experts {
+  uint32_t width = 0;
+  uint32_t inner = 0;
+  uint32_t experts = 0;
+
+  static constexpr bool kAdded = true;
+  static constexpr uint32_t kRun = 1;
+
+  uint32_t inputs() const { return width; }
+  uint32_t outputs() const { return width; }
+  uint32_t neurons() const { return experts; }
+
+  ExpertMatrices matrices(const Encodings& encodings) const {
+    return {width, inner, encodings[0], encodings[1], encodings[2]};
+  }
+  uint64_t bytes(const Encodings& encodings, uint32_t /*neuron*/) const {
+    return matrices(encodings).bytes();
+  }
+  uint64_t tensor_bytes(const Encodings& encodings) const {
+    return experts * matrices(encodings).tensor_bytes();
+  }
+};
+
+}  // namespace tierd

@@ -1,0 +1,28 @@
+// A timeline as Chrome's trace events (JSON), which Perfetto (ui.perfetto.dev) and chrome://tracing show.
+#pragma once
+
+#include <cstdio>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/watch/timeline/timeline.h"
+
+namespace tierd {
+
+// What numbers in slices mean.
+struct TimelineNames {
+  std::map<std::string, std::string> facts;  // for people: model, budget, threads …
+  const SiteTable* sites = nullptr;
+  std::vector<std::string> agents;  // agent n at n - 1
+  uint64_t start_ns = 0;            // where the picture begins
+};
+
+// Rows: steps, the passes of the kernel, the predictor, waits, and each agent's work, reads apart by
+// priority; slices of a row that overlap lie side by side in rows of their own. A curve: the bytes of reads
+// in flight. Error: io_error naming `name`, which is where `out` leads.
+Status write_chrome_trace(const Timeline& timeline, const TimelineNames& names, std::FILE* out,
+                          const std::string& name);
+
+}  // namespace tierd

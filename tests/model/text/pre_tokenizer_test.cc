@@ -1,0 +1,84 @@
+#include "core/model/text/pre_tokenizer.h"
+
+#include <gtest/gtest.h>
+
+#include "core/base/random.h"
+
+namespace tierd {
+namespace {
+
+std::string words(const std::string& name, std::string_view text) {
+  const auto made = PreTokenizer::make(name, "test");
+  if (!made.ok()) return made.error().line();
+  std::string out;
+  for (const std::string_view word : made->split(text)) out += "[" + std::string(word) + "]";
+  return out;
+}
+
+TEST(PreTokenizer, SplitsAsTheFamilyDoes) {
+  EXPECT_EQ(words("gpt-2", "Hello  world's 1234 end."), "[Hello][ ][ world]['s][ 1234][ end][.]");
+  EXPECT_EQ(words("gpt-2", "I'LL\n\n x"), "[I]['][LL][\n\n][ x]");
+  EXPECT_EQ(words("llama-bpe", "I'LL\n\n 12345 x!\n"), "[I]['LL][\n\n][ ][123][45][ x][!\n]");
+  EXPECT_EQ(words("qwen2", "12 a"), "[1][2][ a]");
+  EXPECT_EQ(words("falcon", "$x 12345"), "[$][x][ ][123][45]");
+  EXPECT_EQ(words("deepseek-coder", "a 12\n"), "[a][ ][1][2][\n]");
+}
+
+TEST(PreTokenizer, KnowsItsSpaces) {
+  // U+180E is no white space since Unicode 6.3, U+0085 and U+00A0 are.
+  EXPECT_EQ(words("gpt-2", "a\u180e\u180eb"), "[a][\u180e\u180e][b]");
+  EXPECT_EQ(words("gpt-2", "a\u0085\u00a0b"), "[a][\u0085][\u00a0][b]");
+}
+
+TEST(PreTokenizer, BytesThatAreNotUtf8AreWordsOfTheirOwn) {
+  EXPECT_EQ(words("gpt-2", "ab\xff\xfe cd\xc3"), "[ab][\xff\xfe][ cd][\xc3]");
+  EXPECT_EQ(words("gpt-2", "\xed\xa0\x80"), "[\xed\xa0\x80]") << "a surrogate";
+  EXPECT_EQ(words("gpt-2", std::string_view("a\0b", 3)), std::string("[a][\0][b]", 9));
+}
+
+TEST(PreTokenizer, KeepsEveryByte) {
+  Random random(2);
+  for (const char* name : {"gpt-2", "llama-bpe", "qwen2", "falcon", "deepseek-coder"}) {
+    const auto made = PreTokenizer::make(name, "test");
+    ASSERT_TRUE(made.ok());
+    for (int round = 0; round < 200; ++round) {
+      std::string text;
+      for (uint32_t n = random.below(80); n > 0; --n) {
+        text.push_back(
+            static_cast<char>(random.below(2) ? random.below(256) : " a1.\n\xc3\xa9\xe2"[random.below(8)]));
+      }
+      std::string joined;
+      for (const std::string_view word : made->split(text)) {
+        ASSERT_FALSE(word.empty());
+        joined += word;
+      }
+      ASSERT_EQ(joined, text);
+    }
+  }
+}
+
+TEST(PreTokenizer, LongRunsAreNoTrouble) {
+  for (const char* name : {"gpt-2", "llama-bpe", "deepseek-coder"}) {
+    const auto made = PreTokenizer::make(name, "test");
+    ASSERT_TRUE(made.ok());
+    for (const char c : {' ', 'x', '\n', '!', '7', '\xff'}) {
+      const std::string text(1 << 20, c);
+      size_t bytes = 0;
+      for (const std::string_view word : made->split(text)) bytes += word.size();
+      EXPECT_EQ(bytes, text.size());
+    }
+  }
+}
+
+TEST(PreTokenizer, UnknownNamesGetTheList) {
+  const auto made = PreTokenizer::make("klingon", "model.gguf");
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.error().code, Code::unsupported);
+  EXPECT_TRUE(
+      made.error().line().starts_with("model.gguf: unknown pre-tokenizer \"klingon\"; known are gpt-2, "
+                                      "llama-bpe, qwen2, falcon, starcoder, "))
+      << made.error().line();
+}
+
+}  // namespace
+}  // namespace tierd

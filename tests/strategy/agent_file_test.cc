@@ -1,0 +1,139 @@
+// What is refused before an agent runs: by its file, its build, its entry, its declarations; and what it may
+// say when it is made.
+#include "core/strategy/agent_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "core/kernel/post/clocks.h"
+#include "core/strategy/plugin_manual.h"
+#include "core/strategy/plugin_path.h"
+
+namespace tierd {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+std::string bad(const std::string& name) {
+  return TIERD_BAD_PLUGIN_DIR "/agent-" + name + ".so";
+}
+
+Result<AgentChoice> choose(const std::string& name, const std::vector<Setting>& settings = {}) {
+  TIERD_ASSIGN(const AgentEntry* const entry, load_agent(bad(name), name));
+  return choose_settings(*entry, bad(name), "tiers.flash", settings);
+}
+
+Result<MadeAgent> make(const std::string& name, const std::vector<Setting>& settings = {}) {
+  TIERD_ASSIGN(const AgentChoice choice, choose(name, settings));
+  PoolTable pools;
+  WallClock clock;
+  AgentContext context{.number = 1, .table = "tiers.flash", .pools = pools, .clock = clock};
+  if ((choice.entry->serves & serves(Op::run)) != 0) {
+    context.compute.emplace();
+    context.compute->arena_bytes = context.compute->staging_bytes = 4096;
+  }
+  return make_agent(choice, context);
+}
+
+TEST(AgentFile, ASoundOneIsLoadedAndMade) {
+  const auto entry = load_agent(bad("sound"), "sound");
+  ASSERT_TRUE(entry.ok()) << entry.error().line();
+  EXPECT_STREQ((*entry)->name, "sound");
+  EXPECT_EQ(*load_agent(bad("sound"), "sound"), *entry);  // the same for good
+  const auto made = make("sound");
+  ASSERT_TRUE(made.ok()) << made.error().line();
+  EXPECT_EQ(made->agent->credits(), 4u);
+}
+
+struct Refused {
+  const char* name;
+  const char* line;
+};
+
+class RefusedAgent : public testing::TestWithParam<Refused> {};
+
+TEST_P(RefusedAgent, IsOneLineThatNamesTheFileAndWhatWasExpected) {
+  const auto made = make(GetParam().name);
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.code(), Code::plugin_fault);
+  const std::string line = made.error().line();
+  EXPECT_THAT(line, StartsWith(bad(GetParam().name) + ": "));
+  EXPECT_THAT(line, HasSubstr(GetParam().line));
+  EXPECT_EQ(line.find('\n'), std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, RefusedAgent,
+    testing::Values(
+        Refused{"no_symbol", "does not export 'tierd_agent_entry'"},
+        Refused{"other_build",
+                "was built for [tierd 0.0.9 headers 0, another compiler], this is [" TIERD_BUILD_ID
+                "]: build it anew"},
+        Refused{"no_build", "was built for [nothing], this is ["},
+        Refused{"short_of_the_id", "its entry has 12 B, 56 B were expected"},
+        Refused{"short_entry", "its entry has 24 B, 56 B were expected"},
+        Refused{"wrong_name", "calls itself agent 'another', by its file name agent 'wrong_name'"},
+        Refused{"no_name", "its entry has no name"}, Refused{"no_summary", "its entry has no summary"},
+        Refused{"no_make", "its entry has no function 'make'"},
+        Refused{"no_params", "declares parameters and has none"},
+        Refused{"param_default", "has the default '65', a whole number within 0 and 64 was expected"},
+        Refused{"make_throws", "could not be made: make threw an exception: not today"},
+        Refused{"make_throws_a_number", "could not be made: make threw an exception"},
+        Refused{"make_nothing", "could not be made: make made no agent"},
+        Refused{"no_credits", "could not be made: it has no credits"},
+        Refused{"no_pools",
+                "could not be made: its arena, staging and tensors have 0 B, 8192 B at a multiple of 4096 "
+                "were expected"},
+        Refused{"no_products", "could not be made: it serves 'run' and offers no products"}),
+    [](const testing::TestParamInfo<Refused>& refused) { return refused.param.name; });
+
+// Its own words are handed on: they name a device or a key.
+TEST(AgentFile, WhatItCannotDoItSaysItself) {
+  const auto made = make("make_fails");
+  EXPECT_EQ(made.code(), Code::io_error);
+  EXPECT_EQ(made.error().line(), "/dev/moon: is full");
+  EXPECT_EQ(make("sound", {{"size", int64_t{61}, "--set"}}).error().line(), "tiers.flash: that is too large");
+}
+
+TEST(AgentFile, SettingsAreCheckedAgainstWhatItDeclares) {
+  const auto choice = choose("sound", {{"path", int64_t{7}, "--set"}});
+  ASSERT_TRUE(choice.ok()) << choice.error().line();
+  EXPECT_EQ(choice->get<int64_t>("size"), 8);
+  EXPECT_EQ(choice->get<std::string>("path"), "7");  // a text may be written as a number
+  EXPECT_EQ(choice->get<bool>("size"), std::nullopt);
+  EXPECT_EQ(choice->get<int64_t>("depth"), std::nullopt);
+  EXPECT_EQ(choose("sound", {{"size", int64_t{65}, "a.toml:3"}}).error().line(),
+            "a.toml:3: 'tiers.flash.size' is 65, a whole number within 0 and 64 was expected");
+  EXPECT_EQ(choose("sound", {{"sise", int64_t{1}, "a.toml:3"}}).error().line(),
+            "a.toml:3: tiers.flash 'sound' has no parameter 'sise'; did you mean 'size'?");
+}
+
+TEST(AgentFile, WhatIsNoSharedObject) {
+  const std::string path = testing::TempDir() + "agent-text.so";
+  std::ofstream(path) << "not an ELF file";
+  EXPECT_THAT(load_agent(path, "text").error().line(), StartsWith(path + ": cannot be loaded as an agent: "));
+  EXPECT_EQ(load_agent(testing::TempDir() + "agent-nothing.so", "nothing").code(), Code::not_found);
+  EXPECT_EQ(load_agent("libc.so.6", "c").code(), Code::not_found);
+}
+
+TEST(AgentFile, IsFoundByNameAndKey) {
+  const PluginPath path({TIERD_BAD_PLUGIN_DIR});
+  EXPECT_EQ(*path.find("agent", "sound", "tiers.flash.kind"), bad("sound"));
+  EXPECT_THAT(path.find("agent", "sond", "tiers.flash.kind").error().line(),
+              StartsWith("tiers.flash.kind: there is no agent 'sond' in "));
+}
+
+TEST(AgentFile, Manual) {
+  const auto entry = load_agent(bad("sound"), "sound");
+  ASSERT_TRUE(entry.ok());
+  const std::string manual = agent_manual(**entry, "FILE");
+  EXPECT_THAT(manual,
+              StartsWith("agent sound: of the tests\n  FILE, " TIERD_BUILD_ID "\n  serves nothing\n"));
+  EXPECT_THAT(manual, HasSubstr("in the table [tiers.TIER]:\n  size "));
+}
+
+}  // namespace
+}  // namespace tierd

@@ -1,0 +1,220 @@
+#include "tools/lab/plan/mixture_plan.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/units.h"
+#include "core/run/plugin_tensors.h"
+#include "core/store/planner.h"
+#include "core/store/source.h"
+#include "tools/lab/plan/cache_aware_plan.h"
+#include "tools/lab/plan/mixture_cost.h"
+
+namespace tierd {
+namespace {
+
+using nlohmann::json;
+
+MixtureModel model_of(const RunPlan& of, const PlanMachine& machine) {
+  const Manifest& manifest = of.store.manifest();
+  const ModelConfig& config = manifest.config;
+  MixtureModel model{.layers = config.n_layers,
+                     .experts = config.n_experts,
+                     .used = config.experts_per_token,
+                     .memory_rate = machine.memory_rate,
+                     .flash = machine.flash,
+                     .first_read = machine.first_read};
+  for (const StoredSite& site : manifest.sites) {
+    if (site.edition_of != kNoSite) continue;
+    if (site.group == OpGroup::experts) {
+      model.expert_bytes = site.neuron_bytes(0);
+    } else if (site.expert != kNoExpert) {
+      if (site.layer == 0 && site.expert == 0) model.expert_bytes += site.tensor_bytes();
+    } else if (site.group != OpGroup::embed || config.tied_embeddings) {
+      if (site.alias_of == kNoSite) model.shared_bytes += site.tensor_bytes();
+    }
+  }
+  const auto& memory = of.memory.tiers.front();
+  model.fixed_bytes = memory.capacity - memory.arena - memory.staging;
+  if (of.config.plan.hits > 0) model.hits = of.config.plan.hits;
+  return model;
+}
+
+// Reading ahead what the next layer's router would choose hides computing, and reads every wrong guess in
+// vain: it pays where more than this share of the guesses is right. The run finds out how many are.
+double least_precision(const MixtureCost& cost) {
+  return cost.disk > 0 ? std::max(0.0, 1 - cost.compute / cost.disk) : 0;
+}
+
+// What the channels of a store would be whose layers are cut into them, experts included: those of this one,
+// or else of one that is made of the same model.
+std::vector<StoredSite> sites_in_channels(const Manifest& manifest) {
+  std::vector<StoredSite> sites;
+  for (StoredSite& site :
+       site_shapes(manifest.config, Layout::channel_group, Bundling::row_column, 1, ExpertCut::channels)) {
+    if (site.layer != 0 || (site.expert != kNoExpert && site.expert != 0)) continue;
+    const OpGroup of =
+        site.expert != kNoExpert && manifest.experts == ExpertCut::whole ? OpGroup::experts : site.group;
+    const auto stored = std::ranges::find(manifest.sites, of, &StoredSite::group);
+    const Encoding encoding = stored->encodings.front();
+    site.encodings = Encodings(site.parts.size(), is_k_quant(encoding) ? Encoding::q4_0 : encoding);
+    sites.push_back(std::move(site));
+  }
+  return sites;
+}
+
+// Adds what a token costs where experts are cut into channels.
+Status add_channels(const RunPlan& of, const PlanMachine& machine, json& found) {
+  const Manifest& manifest = of.store.manifest();
+  CostModel model{.layers = manifest.config.n_layers,
+                  .operators = {},
+                  .memory_rate = machine.memory_rate,
+                  .flash = machine.flash,
+                  .first_read = machine.first_read,
+                  .joins_reads = true};
+  for (const StoredSite& site : sites_in_channels(manifest)) {
+    const bool of_expert = site.expert != kNoExpert;
+    model.operators.push_back({.name = std::string(name(site.group)),
+                               .channels = site.neurons(),
+                               .channel_bytes = site.extent_bytes(0),
+                               .aligned = site.aligned(),
+                               .copies = of_expert ? manifest.config.n_experts : 1,
+                               .passed = of_expert ? manifest.config.experts_per_token : 1});
+  }
+  TIERD_TRY(read_rates(of, model.operators));
+  uint64_t rows = 0;
+  for (const StoredSite& site : manifest.sites) {
+    if (site.alias_of != kNoSite || site.layer != kNoLayer) continue;
+    if (site.group == OpGroup::head || manifest.config.tied_embeddings) rows += site.tensor_bytes();
+  }
+  model.head_bytes = rows;
+  const std::vector<Setting>& settings = of.config.predictor.settings;
+  const bool cut = manifest.experts == ExpertCut::channels;
+  CacheAwareRun run;
+  run.cache_bytes = static_cast<double>(of.memory.tiers.front().arena) - static_cast<double>(rows);
+  run.sparsity = of.config.plan.sparsity > 0 ? of.config.plan.sparsity : number_of(settings, "sparsity", 0.5);
+  run.by_rate = !cut || manifest.config.expert_order;
+  run.ahead = run.by_rate ? number_of(settings, "missing_ahead", kMissingAhead) : 0;
+  const CacheAwareCost cost = cache_aware_cost(model, run);
+  add_cache_aware(found, cost, run);
+  if (1 / cost.steady_token > found["lossless_tokens_per_second"].get<double>())
+    found["fastest"] = "cache-aware";
+  return {};
+}
+
+}  // namespace
+
+Result<json> find_mixture_plan(const RunPlan& of, const PlanMachine& machine) {
+  const MixtureModel model = model_of(of, machine);
+  const uint64_t budget = of.memory.tiers.front().capacity;
+  const auto cost = mixture_cost(model, budget);
+  if (!cost) {
+    return Error{
+        Code::no_space, "--plan",
+        fmt::format("{} do not hold the {} that are no weights", format_bytes(static_cast<double>(budget)),
+                    format_bytes(static_cast<double>(model.fixed_bytes)))};
+  }
+  json found = {{"model", of.store.manifest().config.name},
+                {"tensor_bytes", of.store.manifest().tensor_bytes},
+                {"budget_bytes", budget},
+                {"fixed_bytes", model.fixed_bytes},
+                {"mixture",
+                 {{"layers", model.layers},
+                  {"experts", model.experts},
+                  {"used", model.used},
+                  {"expert_bytes", model.expert_bytes},
+                  {"shared_bytes", model.shared_bytes},
+                  {"kept", cost->kept},
+                  {"hits", cost->hits},
+                  {"hits_from", model.hits ? "plan.hits" : "the share in memory"},
+                  {"reads_per_token", cost->reads},
+                  {"flash_bytes_per_token", cost->flash_bytes},
+                  {"streamed_bytes_per_token", cost->streamed_bytes},
+                  {"disk_ms", cost->disk * 1e3},
+                  {"compute_ms", cost->compute * 1e3},
+                  {"least_precision", least_precision(*cost)}}},
+                {"lossless_tokens_per_second", 1 / cost->token},
+                {"fastest", "lossless"},
+                {"mask", "cache-aware"},
+                {"store_given", is_store(of.config.model)},
+                {"experts_of_store", name(of.store.manifest().experts)}};
+  add_machine(found, machine);
+  TIERD_TRY(add_channels(of, machine, found));
+  return found;
+}
+
+std::string mixture_plan_text(const json& found) {
+  const json& mixture = found["mixture"];
+  const auto number = [&](const char* key) { return mixture[key].get<double>(); };
+  const auto bytes = [&](const char* key) { return format_bytes(number(key)); };
+  std::string text = fmt::format(
+      "{}, {} of weights, {} of memory, of it {} for other things than weights\n",
+      found["model"].get<std::string>(), format_bytes(found["tensor_bytes"].get<double>()),
+      format_bytes(found["budget_bytes"].get<double>()), format_bytes(found["fixed_bytes"].get<double>()));
+  text += machine_text(found);
+  text += fmt::format("\nEvery token uses {}, and {} of {} experts of {} in each of {} layers\n",
+                      bytes("shared_bytes"), mixture["used"].get<int>(), mixture["experts"].get<int>(),
+                      bytes("expert_bytes"), mixture["layers"].get<int>());
+  text += fmt::format("Memory holds {:.1f} % of the experts; of the chosen ones it has {:.1f} % ({})\n",
+                      100 * number("kept"), 100 * number("hits"), mixture["hits_from"].get<std::string>());
+  text += fmt::format(
+      "A token reads {} in {:.3g} experts, {:.3g} ms, and computes for {:.3g} ms: {:.3g} tokens/s\n",
+      bytes("flash_bytes_per_token"), number("reads_per_token"), number("disk_ms"), number("compute_ms"),
+      found["lossless_tokens_per_second"].get<double>());
+  text += number("streamed_bytes_per_token") > 0
+              ? fmt::format("{} of that are used by every token, and do not fit\n",
+                            bytes("streamed_bytes_per_token"))
+              : "What every token uses is in memory, so that leaving inputs of attention out would save no "
+                "reading\n";
+  text += fmt::format(
+      "Reading ahead what the next layer's router would choose pays where more than {:.0f} % of that is "
+      "right: where less is, predictor router ends it\n",
+      100 * number("least_precision"));
+  text += "Experts in channels, a part of which is left out. " + cache_aware_text(found);
+  const bool lossless = found["fastest"] == "lossless";
+  if (lossless) {
+    text += fmt::format(
+        "Whole experts, lossless, are faster here:\n\n  --config configs/moe-streaming.toml --set "
+        "predictor.least_precision={:.2f}\n",
+        number("least_precision"));
+  } else {
+    text += "\n  --config configs/activeflow.toml --set model.experts=channels " +
+            cache_aware_settings_text(found) + "\n";
+  }
+  if (found["store_given"].get<bool>() && (found["experts_of_store"] == "whole") != lossless) {
+    text += lossless
+                ? "  (this store has experts in channels; tier-convert makes one of whole experts)\n"
+                : "  (this store has whole experts; tier-convert --layout channel-group --experts channels "
+                  "--order TABLES makes another)\n";
+  }
+  return text;
+}
+
+bool takes_channels(const json& found) {
+  return found["store_given"].get<bool>() ? found["experts_of_store"] == "channels"
+                                          : found["fastest"] == "cache-aware";
+}
+
+Config with_mixture_plan(Config config, const json& found) {
+  if (!takes_channels(found)) {
+    stream_experts(config);
+    put(config.predictor.settings, "least_precision", found["mixture"]["least_precision"].get<double>());
+    return config;
+  }
+  if (config.predictor.name != "top-k") config.predictor = {.name = "top-k"};
+  set_cache_aware(config, found);
+  if (found["store_given"].get<bool>()) return config;
+  config.layout = "channel-group";
+  config.experts = "channels";
+  return config;
+}
+
+void stream_experts(Config& config) {
+  config.predictor = {};
+  config.predictor.name = "router";
+  config.predictor.tensors = ModelTensors::kName;
+  config.cache = {.name = "lru"};
+}
+
+}  // namespace tierd

@@ -1,0 +1,35 @@
+// How often each neuron fires, over a text: what tier-partition decides by which neurons a GPU holds. For
+// each site SITE that can tell, a safetensors file holds
+//
+//   SITE.frequency  [neurons]  F32  the share of the tokens for which it fires
+//   SITE.bytes      [1]        F32  what a neuron takes of a memory, in the site's best edition
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/formats/safetensors_writer.h"
+#include "tools/lab/profile/profile_file.h"
+
+namespace tierd {
+
+// `model`: its shape_text. `sites` outlives it.
+class FrequencyFile final : public ProfileFile {
+ public:
+  static Result<std::unique_ptr<ProfileFile>> create(const std::string& path, const std::string& model,
+                                                     const SiteTable& sites);
+  void measured(SiteId site, const MeasuredPass& pass) override;
+  Status finish() override;
+
+ private:
+  FrequencyFile(SafetensorsWriter writer, const SiteTable& sites);
+
+  SafetensorsWriter writer_;
+  const SiteTable& sites_;
+  std::vector<std::vector<uint64_t>> fired_;  // [sites][neurons]
+  std::vector<uint64_t> rows_;                // [sites]
+};
+
+}  // namespace tierd

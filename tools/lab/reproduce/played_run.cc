@@ -1,0 +1,256 @@
+#include "tools/lab/reproduce/played_run.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <initializer_list>
+#include <memory>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "core/config/config.h"
+#include "core/model/shape_file.h"
+#include "core/run/runtime.h"
+#include "tools/lab/reproduce/drawn_partition.h"
+#include "tools/lab/reproduce/network_time.h"
+
+namespace tierd {
+namespace {
+
+constexpr uint32_t kTokensApart = 101;  // so that rows of the embedding come from all over it
+constexpr double kMs = 1e-6;            // of a ns
+constexpr double kGb = 1e-9;            // of a byte
+
+std::string file_in(const std::filesystem::path& folder, const std::string& name) {
+  return name.ends_with(".toml") ? name : (folder / (name + ".toml")).string();
+}
+
+// A file that exists only while a run is made ready.
+class PassingFile {
+ public:
+  PassingFile()
+      : path_(std::filesystem::temp_directory_path() /
+              fmt::format("tier-reproduce-{}.safetensors", ::getpid())) {}
+  ~PassingFile() {
+    std::error_code ignored;
+    std::filesystem::remove(path_, ignored);
+  }
+  PassingFile(const PassingFile&) = delete;
+  PassingFile& operator=(const PassingFile&) = delete;
+
+  std::string path() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// `further`: settings besides those of the run.
+Result<Config> config_of(const DescribedRun& run, std::initializer_list<std::string> further = {}) {
+  const uint64_t context = uint64_t{run.prompt} + run.warming + run.tokens;
+  std::vector<std::string> overrides = {
+      "model.path=" + file_in(shapes_folder(), run.model),
+      "run.clock=model",
+      "run.execute=trace",
+      "run.machine=" + run.machine,
+      "run.activity=" + run.activity,
+      fmt::format("run.sequences={}", run.sequences),
+      fmt::format("run.context={}", context),
+  };
+  overrides.insert(overrides.end(), run.settings.begin(), run.settings.end());
+  overrides.insert(overrides.end(), further.begin(), further.end());
+  return load_config(file_in(shapes_folder().parent_path(), run.configuration), overrides);
+}
+
+// Steps of all sequences, each a token further.
+class Steps {
+ public:
+  Steps(Runtime& runtime, uint32_t sequences) : engine_(runtime.engine()), sequences_(sequences) {}
+
+  Status begin() {
+    for (uint32_t s = 0; s < sequences_; ++s) TIERD_TRY(engine_.begin_sequence(s));
+    return {};
+  }
+  Status prompts(uint32_t tokens) {
+    for (uint32_t s = 0; s < sequences_; ++s) {
+      for (uint32_t at = 0; at < tokens;) {
+        const uint32_t rows = std::min(tokens - at, engine_.max_rows());
+        for (uint32_t i = 0; i < rows; ++i, ++at) add(s, at);
+        TIERD_TRY(step({&kFirst, 1}, true));
+      }
+    }
+    position_ = tokens;
+    return {};
+  }
+  Status decode(uint32_t tokens) {
+    std::vector<uint32_t> wanted;
+    for (uint32_t s = 0; s < sequences_; ++s) wanted.push_back(s);
+    for (uint32_t t = 0; t < tokens; ++t, ++position_) {
+      for (uint32_t s = 0; s < sequences_; ++s) add(s, position_);
+      TIERD_TRY(step(wanted, false));
+    }
+    return {};
+  }
+  Status end() {
+    TIERD_TRY(engine_.drain());
+    for (uint32_t s = 0; s < sequences_; ++s) engine_.end_sequence(s);
+    return engine_.take_fault();
+  }
+
+ private:
+  static constexpr uint32_t kFirst = 0;  // row whose logits are asked for, where nobody looks at them
+
+  void add(uint32_t sequence, uint32_t position) {
+    const uint64_t token = (uint64_t{position} * sequences_ + sequence) * kTokensApart;
+    rows_.push_back({.token = static_cast<uint32_t>(token % engine_.vocab_size()),
+                     .position = position,
+                     .sequence = sequence});
+  }
+  Status step(std::span<const uint32_t> wanted, bool prefill) {
+    const auto logits = engine_.step(rows_, wanted, prefill);
+    rows_.clear();
+    return logits.ok() ? Status() : Status(logits.error());
+  }
+
+  Engine& engine_;
+  uint32_t sequences_;
+  uint32_t position_ = 0;
+  std::vector<RowInfo> rows_;
+};
+
+// What counts from the beginning, now.
+struct Counts {
+  std::vector<TierLink> links;
+  uint64_t used = 0;  // neurons of sites that are not used whole
+  uint64_t fetched = 0;
+  uint64_t foreseen = 0;
+  uint64_t right = 0;  // of those
+};
+Counts counts_of(const Runtime& runtime) {
+  Counts counts{.links = runtime.links()};
+  const std::vector<SiteUse>& use = runtime.scheduler().use();
+  for (SiteId site = 0; site < use.size(); ++site) {
+    if (is_cut_into<Rows>(runtime.plan().model.any().sites[site].cut)) continue;
+    counts.used += use[site].hits + use[site].staged + use[site].misses;
+    counts.fetched += use[site].staged + use[site].misses;
+    counts.foreseen += use[site].foreseen;
+    counts.right += use[site].right;
+  }
+  return counts;
+}
+
+void add_stored(const Runtime& runtime, Figures& figures) {
+  const Manifest& manifest = runtime.plan().store.manifest();
+  const auto all = static_cast<double>(manifest.tensor_bytes);
+  double networks = 0;
+  for (const StoredSite* site : manifest.stored()) {
+    networks += is_network(site->group) ? static_cast<double>(site->tensor_bytes()) : 0;
+  }
+  figures["store_gb"] = all * kGb;
+  figures["network_gb"] = networks * kGb;
+  figures["network_percent"] = 100 * networks / all;
+  const std::vector<Edition>& editions = runtime.plan().model.sites.editions;
+  for (MemoryId memory = 1; memory <= runtime.residencies().size(); ++memory) {
+    const Residency& residency = runtime.residencies()[memory - 1u];
+    double bytes = 0;
+    for (EditionId e = 0; e < editions.size(); ++e) {
+      for (uint32_t i = 0; i < editions[e].n; ++i)
+        bytes += residency.valid(e, i) ? static_cast<double>(editions[e].bytes[i]) : 0;
+    }
+    const std::string& tier = runtime.plan().tiers.tier_of(memory).config.name;
+    figures[tier + "_gb"] += bytes * kGb;
+    figures[tier + "_percent"] += 100 * bytes / all;
+  }
+}
+
+void add_counted(const Counts& before, const Counts& after, double steps, Figures& figures) {
+  for (size_t l = 0; l < after.links.size(); ++l) {
+    const LinkCounters& now = after.links[l].counters;
+    const LinkCounters& then = before.links[l].counters;
+    const std::string name = after.links[l].from + ">" + after.links[l].to;
+    figures[name + "_ms"] = static_cast<double>(now.busy_ns - then.busy_ns) * kMs / steps;
+    figures[name + "_gb"] = static_cast<double>(now.bytes - then.bytes) * kGb / steps;
+  }
+  const auto percent = [&](const char* name, uint64_t Counts::*part, uint64_t Counts::*whole) {
+    const auto of = static_cast<double>(after.*whole - before.*whole);
+    if (of > 0) figures[name] = 100 * static_cast<double>(after.*part - before.*part) / of;
+  };
+  percent("loaded_percent", &Counts::fetched, &Counts::used);
+  percent("foreseen_percent", &Counts::right, &Counts::foreseen);
+}
+
+// With its weights where they are when the first token comes.
+Result<std::unique_ptr<Runtime>> runtime_of(const DescribedRun& run, KernelObserver& observer) {
+  TIERD_ASSIGN(const Config config, config_of(run));
+  RuntimeOptions options;
+  options.quiet = true;
+  options.force = true;  // what is played takes no memory
+  options.logit_rows = run.sequences;
+  options.observer = &observer;
+  TIERD_ASSIGN(RunPlan plan, plan_run(config, options));
+  const PassingFile partition;
+  if (run.partition != 0) {
+    TIERD_TRY(write_drawn_partition(plan, run.partition, partition.path()));
+    TIERD_ASSIGN(const Config divided, config_of(run, {"balancer.tensors=" + partition.path(),
+                                                       "tiers.gpu.cache.tensors=" + partition.path()}));
+    TIERD_ASSIGN(plan, plan_run(divided, options));
+  }
+  TIERD_ASSIGN(std::unique_ptr<Runtime> runtime, Runtime::create(std::move(plan), options));
+  TIERD_TRY(runtime->load());
+  return runtime;
+}
+
+Result<Figures> figures_of(const DescribedRun& run) {
+  NetworkTime network;
+  TIERD_ASSIGN(const std::unique_ptr<Runtime> runtime, runtime_of(run, network));
+  Engine& engine = runtime->engine();
+  Figures figures;
+  Steps steps(*runtime, run.sequences);
+  TIERD_TRY(steps.begin());
+  TIERD_TRY(steps.prompts(run.prompt));
+  TIERD_TRY(steps.decode(run.warming));
+  figures["prompt_ms"] = static_cast<double>(engine.prefill_times().wall_ns) * kMs;
+  engine.reset_times();
+  network.begin(runtime->plan().model);
+  const Counts before = counts_of(*runtime);
+  TIERD_TRY(steps.decode(run.tokens));
+  const StepTimes times = engine.decode_times();
+  const auto counted = static_cast<double>(times.steps);
+  figures["step_ms"] = static_cast<double>(times.wall_ns) * kMs / counted;
+  figures["tokens_per_second"] = 1e3 * run.sequences / figures["step_ms"];
+  if (run.text != 0) {
+    const double text_ms = run.text * figures["step_ms"];
+    figures["prompt_percent"] = 100 * figures["prompt_ms"] / (figures["prompt_ms"] + text_ms);
+    figures["text_tokens_per_second"] = 1e3 * run.sequences * run.text / (figures["prompt_ms"] + text_ms);
+  }
+  figures["compute_ms"] = static_cast<double>(times.compute_ns) * kMs / counted;
+  figures["network_ms"] = static_cast<double>(network.ns()) * kMs / counted;
+  add_counted(before, counts_of(*runtime), counted, figures);
+  add_stored(*runtime, figures);
+  for (const TierLink& link : runtime->links()) {
+    figures[link.to + "_used_percent"] +=
+        100 * figures[link.from + ">" + link.to + "_gb"] / figures["store_gb"];
+  }
+  for (const Tier& tier : runtime->plan().tiers.memories) {
+    figures[tier.config.name + "_used_percent"] += figures[tier.config.name + "_percent"];
+    for (const auto& [metric, value] : runtime->strategies().cache_of(tier.first_memory).metrics())
+      figures[tier.config.name + "_" + metric] = value;
+  }
+  TIERD_TRY(steps.end());
+  return figures;
+}
+
+}  // namespace
+
+Result<Figures> play_run(const DescribedRun& run) {
+  auto figures = figures_of(run);
+  if (figures.ok()) return figures;
+  Error error = figures.error();
+  error.detail = error.line();
+  error.origin = "runs." + run.name;
+  return error;
+}
+
+}  // namespace tierd

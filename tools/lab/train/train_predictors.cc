@@ -1,0 +1,121 @@
+#include "tools/lab/train/train_predictors.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <span>
+#include <utility>
+
+#include "core/formats/safetensors.h"
+#include "core/formats/safetensors_writer.h"
+#include "core/model/layout/codec.h"
+#include "core/store/source.h"
+#include "tools/lab/train/kept_mass.h"
+#include "tools/lab/train/rank_plan.h"
+#include "tools/lab/train/refused_models.h"
+#include "tools/lab/train/training_progress.h"
+
+namespace tierd {
+namespace {
+
+std::vector<SafetensorsEntry> entries_of(const ModelConfig& config, const std::vector<uint32_t>& ranks,
+                                         Encoding encoding) {
+  std::vector<SafetensorsEntry> entries;
+  for (uint32_t n = 0; n < config.n_layers; ++n) {
+    if (ranks[n] == 0) continue;
+    const std::string site = fmt::format("layers.{}.ffn", n);
+    entries.push_back({site + ".a", dtype_of_encoding(encoding).value(), {ranks[n], config.d_model}});
+    entries.push_back({site + ".b", dtype_of_encoding(encoding).value(), {config.d_ff, ranks[n]}});
+    entries.push_back({site + ".bias", "F32", {config.d_ff}});
+    entries.push_back({site + kKept, "F32", {kKeptLevels}});
+  }
+  return entries;
+}
+
+// A neuron is active above the threshold of the activation, which is therefore a part of the bias.
+Result<Decision> read_decision(const TensorSource& source, uint32_t layer) {
+  const ModelConfig& config = source.config();
+  const std::string name = fmt::format("layers.{}.{}", layer, config.gated ? "gate" : "up");
+  Decision decision;
+  TIERD_ASSIGN(decision.weight, source.read_f32(*source.find(name)));
+  decision.bias.resize(config.d_ff);
+  if (config.ffn_bias) {
+    TIERD_ASSIGN(decision.bias, source.read_f32(*source.find(name + ".bias")));
+  }
+  for (float& bias : decision.bias) bias -= config.activation_threshold;
+  return decision;
+}
+
+// Appends `values` in `encoding` and leaves in them what a reader of the file gets.
+Status write_rounded(SafetensorsWriter& writer, Encoding encoding, std::vector<float>& values) {
+  std::vector<std::byte> encoded(encoded_bytes(encoding, values.size()));
+  encode(encoding, values, encoded);
+  decode(encoding, encoded, values);
+  if (!std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); })) {
+    return Error{Code::invalid_argument, "--dtype",
+                 fmt::format("what was trained does not fit {}; f32 does", name(encoding))};
+  }
+  return writer.append(encoded);
+}
+
+}  // namespace
+
+Result<std::vector<LayerReport>> train_predictors(const PredictorPlan& plan) {
+  TIERD_ASSIGN(const auto source, open_source(plan.model));
+  TIERD_TRY(refuse_mixture(*source));
+  TIERD_TRY(refuse_without_relu(*source));
+  const ModelConfig& config = source->config();
+  TIERD_ASSIGN(const std::vector<uint32_t> ranks, parse_ranks(plan.rank, config));
+  TIERD_ASSIGN(const Activations activations, Activations::open(plan.activations, config));
+  std::error_code ignored;
+  if (std::filesystem::equivalent(plan.out, plan.activations, ignored)) {
+    return Error{Code::invalid_argument, plan.out,
+                 "holds the activations; predictors need a file of their own"};
+  }
+  const auto held_out = static_cast<uint32_t>(std::ceil(activations.tokens() * plan.held_out));
+  const uint32_t trained = activations.tokens() - held_out;
+  if (held_out == 0 || trained == 0) {
+    return Error{Code::invalid_argument, plan.activations,
+                 fmt::format("{} tokens, of which {} are to be held out: none is left to {}",
+                             activations.tokens(), held_out, trained == 0 ? "train on" : "hold out")};
+  }
+
+  TIERD_ASSIGN(const TrainLayer train_layer, load_trainer());
+  TIERD_ASSIGN(SafetensorsWriter writer,
+               SafetensorsWriter::create(plan.out, entries_of(config, ranks, plan.encoding),
+                                         {{kMadeFor, shape_text(config)}}));
+  TrainingProgress progress(ranks, plan.training.epochs, trained, plan.quiet);
+  std::vector<LayerReport> reports;
+  for (uint32_t layer = 0; layer < config.n_layers; ++layer) {
+    if (ranks[layer] == 0) continue;
+    LayerTask task;
+    task.layer = layer;
+    task.d_model = config.d_model;
+    task.d_ff = config.d_ff;
+    task.rank = ranks[layer];
+    task.tokens = trained;
+    TIERD_ASSIGN(task.decision, read_decision(*source, layer));
+    task.read = [&](std::span<const uint32_t> tokens, std::span<float> x,
+                    std::span<float> contributions) -> Status {
+      TIERD_TRY(activations.read_inputs(layer, tokens, x));
+      return activations.read_contributions(layer, tokens, contributions);
+    };
+    task.progress = [&](uint32_t epoch, uint32_t tokens, double loss) {
+      progress.show(layer, epoch, tokens, loss);
+    };
+    TIERD_ASSIGN(LowRank predictor, train_layer(task, plan.training));
+    TIERD_TRY(write_rounded(writer, plan.encoding, predictor.a));
+    TIERD_TRY(write_rounded(writer, plan.encoding, predictor.b));
+    TIERD_TRY(write_rounded(writer, Encoding::f32, predictor.bias));
+    TIERD_ASSIGN(const std::vector<float> kept, kept_mass(predictor, activations, layer, trained));
+    TIERD_TRY(writer.append(std::as_bytes(std::span(kept))));
+    TIERD_ASSIGN(auto qualities, evaluate(predictor, activations, layer, trained, plan.thresholds));
+    reports.push_back({.layer = layer, .rank = ranks[layer], .qualities = std::move(qualities)});
+  }
+  TIERD_TRY(writer.finish());
+  return reports;
+}
+
+}  // namespace tierd

@@ -1,0 +1,87 @@
+// The order of a measurement: loading, warm-up, blocks with the machine's bandwidths measured between them,
+// the peer in turn with ours, and rounds measured again when the disk did not hold still.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/system/memory_group.h"
+#include "tools/tier/bench/arguments.h"
+#include "tools/tier/bench/peer.h"
+#include "tools/tier/bench/subject.h"
+
+namespace tierd {
+
+// One block of ours and, with a peer, one run of the peer.
+struct Round {
+  Block ours;
+  std::optional<PeerRun> peer;
+  std::vector<double>
+      disk;  // sequential bytes per second beside ours, beside the peer; empty where nothing streams
+};
+
+struct Measurement {
+  Workload test;
+  std::vector<Round> rounds;  // those that count
+  uint32_t repeated = 0;      // thrown away, because the disk was off its median
+  uint32_t strays = 0;        // off and kept all the same: the repetitions were used up
+};
+
+// What this process and its memory cgroup had used at most before a peer ran.
+struct MemoryUse {
+  uint64_t peak_rss_bytes = 0;
+  std::optional<MemoryGroupUse> group;
+};
+
+class Course {
+ public:
+  // `arguments` outlive the course. `name` stands before its lines of progress.
+  explicit Course(const Arguments& arguments, std::string name = {})
+      : arguments_(arguments), name_(std::move(name)) {}
+
+  // Loads the model, unless it is there.
+  Status load();
+  // The memory is free afterwards.
+  void unload() { subject_.reset(); }
+  // After `load`.
+  Subject& subject() { return *subject_; }
+  Runtime& runtime() { return subject_->runtime(); }
+
+  // All rounds, one after the other. Errors: those of Subject, run_peer and measure_read.
+  Result<Measurement> measure(const Workload& test);
+  // The same in parts, for who has something else to measure in between: a round more; and rounds again in
+  // which the disk did not hold still.
+  Status add_round(Measurement& result);
+  Status repeat_strays(Measurement& result);
+
+  const MemoryUse& memory_use() const { return memory_use_; }
+  // Resident bytes of this process while the peer ran, the largest.
+  uint64_t bytes_beside_peer() const { return bytes_beside_peer_; }
+
+ private:
+  Result<Round> run_round(const Workload& test);
+  Result<Bandwidths> measure_machine();
+  // Whether a decode step reads from flash, so that the disk's speed matters.
+  bool streams() const { return !streamed_.empty(); }
+  Result<double> measure_disk();
+  Result<PeerRun> run_peer_alone();
+  void note_memory_use();
+  void say(const Measurement& so_far, const Round& round) const;
+
+  const Arguments& arguments_;
+  const std::string name_;
+  const CoreSet cores_ = CoreSet::of_this_thread();
+  std::unique_ptr<Subject> subject_;
+  std::optional<Workload> warm_for_;
+  std::vector<FileRange> streamed_;  // of disk_path_, by a decode step
+  std::string disk_path_;
+  uint64_t next_disk_read_ = 0;
+  MemoryUse memory_use_;
+  uint64_t bytes_beside_peer_ = 0;
+  bool peer_has_run_ = false;
+};
+
+}  // namespace tierd

@@ -1,0 +1,62 @@
+// tier-bench: what a configuration of a model brings on this machine, beside what the machine allows.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "core/base/standard_streams.h"
+#include "tools/command_line/exit_code.h"
+#include "tools/tier/bench/arguments.h"
+#include "tools/tier/bench/course.h"
+#include "tools/tier/bench/gnuplot_script.h"
+#include "tools/tier/bench/output.h"
+#include "tools/tier/bench/picture.h"
+#include "tools/tier/bench/report.h"
+#include "tools/tier/bench/sweep_course.h"
+
+namespace tierd {
+namespace {
+
+int run_sweep(const Arguments& arguments) {
+  if (const Status usable = check_sweep(arguments); !usable.ok()) return fail(usable.error(), kBadInput);
+  const nlohmann::json report = measure_sweep(arguments);
+  fmt::print("{}", to_text(report, arguments.format));
+  int code = 0;
+  for (const nlohmann::json& point : report["points"]) {
+    if (!point["error"].is_null()) code = kFailed;
+  }
+  if (!arguments.plot) return code;
+  const auto picture = picture_of(report);
+  if (!picture.ok()) return fail(picture.error(), kFailed);
+  const Status drawn = arguments.plot->write(gnuplot_script(*picture, arguments.plot->kind()));
+  return drawn.ok() ? code : fail(drawn.error(), kFailed);
+}
+
+int run(const Arguments& arguments) {
+  if (arguments.sweep) return run_sweep(arguments);
+  Course course(arguments);
+  if (const Status loaded = course.load(); !loaded.ok())
+    return fail(loaded.error(), exit_code(loaded.error()));
+  const uint32_t layers = course.runtime().plan().store.manifest().config.n_layers;
+  nlohmann::json report = {
+      {"run", run_json(arguments, course.subject())}, {"tests", nlohmann::json::array()}, {"peer", nullptr}};
+  for (const Workload& test : arguments.tests) {
+    const auto result = course.measure(test);
+    if (!result.ok()) return fail(result.error(), kFailed);
+    report["tests"].push_back(test_json(*result, layers));
+    if (arguments.peer) report["peer"] = peer_json(arguments, *result, course.bytes_beside_peer());
+  }
+  report["run"]["memory"] = memory_json(course.memory_use());
+  fmt::print("{}", to_text(report, arguments.format));
+  return 0;
+}
+
+}  // namespace
+}  // namespace tierd
+
+int main(int argc, char** argv) {
+  tierd::prepare_standard_streams();
+  const tierd::Parsed parsed = tierd::parse_arguments(argc, argv);
+  if (parsed.exit_code) return *parsed.exit_code;
+  return tierd::run(parsed.arguments);
+}

@@ -1,0 +1,19 @@
+// The worlds that tier-conform puts around an agent that promises something, each by what the agent serves.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/base/result.h"
+#include "core/strategy/agent_file.h"
+#include "tools/tier/conform/agent_suite.h"
+
+namespace tierd {
+
+// They are for an agent that reads: the extents of the file are whole blocks, or packed.
+Result<std::unique_ptr<AgentWorld>> blocks_world(const AgentChoice& choice, uint64_t seed);
+Result<std::unique_ptr<AgentWorld>> packed_world(const AgentChoice& choice, uint64_t seed);
+// This one is for an agent that computes.
+Result<std::unique_ptr<AgentWorld>> compute_world(const AgentChoice& choice, uint64_t seed);
+
+}  // namespace tierd

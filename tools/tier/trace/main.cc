@@ -1,0 +1,406 @@
+// tier-trace: what is in a trace, and what would have been.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <charconv>
+#include <cstring>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "core/base/log.h"
+#include "core/base/standard_streams.h"
+#include "core/base/units.h"
+#include "core/run/run_trace.h"
+#include "core/run/strategy_choices.h"
+#include "core/watch/trace/replay.h"
+#include "core/watch/trace/what_if.h"
+#include "tools/command_line/command_line.h"
+#include "tools/evaluation/model_arguments.h"
+#include "tools/lab/activity/profile.h"
+#include "tools/tier/trace/activity.h"
+#include "tools/tier/trace/alternatives.h"
+#include "tools/tier/trace/draw.h"
+#include "tools/tier/trace/expert_caches.h"
+#include "tools/tier/trace/play.h"
+#include "tools/tier/trace/routing.h"
+#include "tools/tier/trace/summary.h"
+#include "tools/tier/trace/timeline.h"
+#include "tools/tier/trace/truth.h"
+
+namespace tierd {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kOther = 1;
+constexpr int kBadInput = 2;
+
+constexpr const char* kDescription =
+    "tier-trace reads the trace that `tierd --trace FILE` has written.\n"
+    "\n"
+    "  tierd --config configs/hybrid.toml -m model.gguf -n 64 --trace run.trace\n"
+    "  tier-trace summary run.trace\n"
+    "  tier-trace print run.trace --steps 3-4\n"
+    "  tier-trace export run.trace -o run.json        # open in ui.perfetto.dev\n"
+    "  tier-trace replay run.trace                    # decides everything again, without weights\n"
+    "  tier-trace what-if run.trace cache.name=lru cache.name=lfu,arena=25%\n"
+    "  tier-trace play run.trace -m model.gguf --config configs/hybrid.toml --set run.machine=machine.toml\n"
+    "  tier-trace truth run.trace -o truth.safetensors    # for predictor.name = \"oracle\"\n"
+    "  tier-trace activity run.trace                  # how active neurons follow each other\n"
+    "  tier-trace routing qwen.route.csv              # another program's record of a mixture: what caches "
+    "would hit\n"
+    "  tier-trace draw --profile llm-in-a-flash --shape opt-125m --tokens 200 -o drawn.trace\n"
+    "\n"
+    "Exit: 0 done; 1 a replay decided otherwise, or an output failed; 2 unusable arguments or trace.";
+
+struct Options {
+  std::string file;
+  std::string output;
+  std::string steps;
+  std::vector<std::string> plugin_folders;
+  std::vector<std::string> alternatives;
+  bool json = false;
+  std::string unrelated;
+  ActivityOptions activity;
+  bool measured = false;
+  std::string memory = "10,25,50,75";
+  uint32_t experts = 0;
+  ModelArguments model;
+  DrawOptions draw;
+};
+
+int fail(const Error& error) {
+  say(error.line());
+  const bool ours =
+      error.code == Code::io_error || error.code == Code::internal || error.code == Code::plugin_fault;
+  return ours ? kOther : kBadInput;
+}
+
+int print(const std::string& text) {
+  const Status written = write_output(text);
+  return written.ok() ? 0 : fail(written.error());
+}
+
+// "3" or "3-7"; empty: all.
+Result<StepRange> parse_steps(const std::string& text) {
+  StepRange range;
+  if (text.empty()) return range;
+  const char* end = text.data() + text.size();
+  auto [at, status] = std::from_chars(text.data(), end, range.first);
+  range.last = range.first;
+  if (status == std::errc() && at != end && *at == '-') {
+    const auto rest = std::from_chars(at + 1, end, range.last);
+    at = rest.ptr;
+    status = rest.ec;
+  }
+  if (status != std::errc() || at != end || range.last < range.first) {
+    return Error{Code::invalid_argument, "--steps",
+                 fmt::format("'{}' is no step (3) and no range (3-7)", text)};
+  }
+  return range;
+}
+
+Config plugin_config(const Options& options) {
+  Config config;
+  for (const std::string& folder : options.plugin_folders)
+    config.plugin_path += (config.plugin_path.empty() ? "" : ":") + folder;
+  return config;
+}
+
+int summary(TraceReader& trace, const Options& options) {
+  const auto summary = summary_json(trace);
+  if (!summary.ok()) return fail(summary.error());
+  return print(options.json ? summary->dump(2) + "\n" : summary_text(*summary));
+}
+
+int print_events(TraceReader& trace, const Options& options) {
+  const auto steps = parse_steps(options.steps);
+  if (!steps.ok()) return fail(steps.error());
+  std::string text;
+  bool inside = options.steps.empty();  // what belongs to no step belongs to the one before it
+  for (; const Event* event = trace.peek(); trace.next()) {
+    if (const auto* pass = event->as<PassBegins>(); pass != nullptr && !options.steps.empty())
+      inside = steps->contains(pass->step);
+    if (!inside) continue;
+    text += fmt::format("{:>12.3f} ms  {}\n", static_cast<double>(event->ns) * 1e-6,
+                        event_text(*event, trace.header().sites));
+    if (text.size() < (1u << 20)) continue;
+    if (const int code = print(text); code != 0) return code;
+    text.clear();
+  }
+  if (const int code = print(text); code != 0) return code;
+  if (!trace.status().ok()) return fail(trace.status().error());
+  return 0;
+}
+
+int export_timeline(TraceReader& trace, const Options& options) {
+  const auto steps = parse_steps(options.steps);
+  if (!steps.ok()) return fail(steps.error());
+  const bool to_file = options.output != "-";
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  std::unique_ptr<std::FILE, Close> file(to_file ? std::fopen(options.output.c_str(), "wb") : nullptr);
+  if (to_file && !file) {
+    return fail({Code::io_error, options.output, fmt::format("cannot be written: {}", std::strerror(errno))});
+  }
+  const Status written = write_timeline(trace, *steps, to_file ? file.get() : stdout, options.output);
+  return written.ok() ? 0 : fail(written.error());
+}
+
+int export_truth(TraceReader& trace, const Options& options) {
+  const Status written = write_truth(trace, options.output);
+  return written.ok() ? 0 : fail(written.error());
+}
+
+int tell_activity(TraceReader& trace, const Options& options) {
+  const auto sites = read_activity(trace, options.measured);
+  if (!sites.ok()) return fail(sites.error());
+  std::vector<SiteActivity> unrelated;
+  if (!options.unrelated.empty()) {
+    auto other = TraceReader::open(options.unrelated);
+    if (!other.ok()) return fail(other.error());
+    auto read = read_activity(*other, options.measured);
+    if (!read.ok()) return fail(read.error());
+    unrelated = std::move(*read);
+    if (unrelated.size() != sites->size() || unrelated.front().neurons != sites->front().neurons)
+      return fail({Code::invalid_argument, options.unrelated, "is the trace of another model"});
+  }
+  const uint64_t tokens = sites->front().tokens.size();
+  if (tokens <= options.activity.skip) {
+    return fail({Code::invalid_argument, options.file,
+                 fmt::format("{} decoded tokens, the first {} are left out (--skip)", tokens,
+                             options.activity.skip)});
+  }
+  const json activity = activity_json(*sites, unrelated, options.activity);
+  return print(options.json ? activity.dump(2) + "\n" : activity_text(activity));
+}
+
+json counters_json(const SchedulerCounters& c) {
+  const uint64_t used = c.hits + c.staged + c.misses;
+  return {{"hits", c.hits},
+          {"staged", c.staged},
+          {"misses", c.misses},
+          {"hit_rate", used == 0 ? 0.0 : static_cast<double>(c.hits) / static_cast<double>(used)},
+          {"evictions", c.evictions},
+          {"wasted", c.wasted},
+          {"read_bytes", c.read_bytes}};
+}
+
+int replay_trace(TraceReader& trace, const Options& options) {
+  const auto result = replay(trace, strategies_on(plugin_path(plugin_config(options))));
+  if (!result.ok()) return fail(result.error());
+  if (options.json) {
+    json object = {{"events", result->events},           {"steps", result->steps},
+                   {"interrupted", result->interrupted}, {"whole", result->whole},
+                   {"same", !result->difference},        {"counters", counters_json(result->counters)}};
+    if (result->difference) object["difference"] = *result->difference;
+    const int code = print(object.dump(2) + "\n");
+    return code != 0 ? code : result->difference ? kOther : 0;
+  }
+  std::string text;
+  if (result->difference) {
+    text = fmt::format("{}: decided otherwise: {}\n", options.file, *result->difference);
+  } else {
+    text = fmt::format("{}: {} steps, {} events: decided the same, byte for byte{}{}\n", options.file,
+                       result->steps, result->events, result->interrupted ? ", up to the interruption" : "",
+                       result->whole ? "" : ", up to where the file was cut off");
+  }
+  const int code = print(text);
+  return code != 0 ? code : result->difference ? kOther : 0;
+}
+
+int ask_what_if(TraceReader& trace, const Options& options) {
+  const TraceHeader& header = trace.header();
+  const auto alternatives = parse_alternatives(header, options.alternatives);
+  if (!alternatives.ok()) return fail(alternatives.error());
+  const auto asked = read_asked(trace);
+  if (!asked.ok()) return fail(asked.error());
+  const PluginPath path = plugin_path(plugin_config(options));
+  std::string text = fmt::format("{:<32}{:>10}{:>13}{:>14}{:>13}{:>15}{:>10}\n", "decode steps", "hit rate",
+                                 "read/step", "evicted/step", "wasted/step", "messages/step", "steps/s");
+  json rows = json::array();
+  for (const Alternative& alternative : *alternatives) {
+    TraceHeader changed = header;
+    changed.predictor = alternative.predictor;
+    changed.quantizer = alternative.quantizer;
+    changed.cache = alternative.cache;
+    if (alternative.one_cache) changed.tier_caches.clear();
+    changed.balancer = alternative.balancer;
+    const auto choices = choose_recorded(changed, strategies_on(path));
+    if (!choices.ok()) return fail(choices.error());
+    const auto result = what_if(header, *asked, *choices, alternative.arena_bytes);
+    if (!result.ok()) return fail(result.error());
+    const double seconds = static_cast<double>(result->ns) * 1e-9;
+    json row = counters_json(result->counters);
+    row["name"] = alternative.name;
+    row["arena_bytes"] = alternative.arena_bytes;
+    row["steps"] = result->steps;
+    row["decode_steps"] = result->decode_steps;
+    row["filled_bytes"] = result->filled_bytes;
+    row["messages"] = result->messages;
+    row["steps_per_second"] = seconds == 0 ? 0.0 : static_cast<double>(result->steps) / seconds;
+    const double steps = static_cast<double>(std::max<uint64_t>(1, result->decode_steps));
+    text += fmt::format(
+        "{:<32}{:>8.2f} %{:>13}{:>14.1f}{:>13.1f}{:>15.1f}{:>10.0f}\n", alternative.name,
+        100 * row["hit_rate"].get<double>(),
+        format_bytes(static_cast<double>(result->counters.read_bytes) / steps),
+        static_cast<double>(result->counters.evictions) / steps,
+        static_cast<double>(result->counters.wasted) / steps,
+        static_cast<double>(result->messages) / static_cast<double>(std::max<uint64_t>(1, result->steps)),
+        row["steps_per_second"].get<double>());
+    rows.push_back(std::move(row));
+  }
+  return print(options.json ? json{{"file", options.file}, {"rows", rows}}.dump(2) + "\n" : text);
+}
+
+int play_trace(TraceReader& trace, const Options& options) {
+  auto config = options.model.config();
+  if (!config.ok()) return fail(config.error());
+  RuntimeOptions run;
+  run.quiet = true;
+  run.fit = options.model.fit();
+  const auto played = play(trace, std::move(*config), run);
+  if (!played.ok()) return fail(played.error());
+  return print(options.json ? played->dump(2) + "\n" : played_text(*played));
+}
+
+// "10,25": percents.
+Result<std::vector<uint32_t>> parse_percents(const std::string& text) {
+  std::vector<uint32_t> percents;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (true) {
+    uint32_t percent = 0;
+    const auto [rest, failed] = std::from_chars(at, end, percent);
+    if (failed != std::errc() || percent == 0 || percent > 100 || (rest != end && *rest != ',')) {
+      return Error{Code::invalid_argument, "--memory",
+                   fmt::format("'{}' is no list of percents from 1 to 100, such as 10,25,50", text)};
+    }
+    percents.push_back(percent);
+    if (rest == end) return percents;
+    at = rest + 1;
+  }
+}
+
+int tell_routing(const Options& options) {
+  const auto memory = parse_percents(options.memory);
+  if (!memory.ok()) return fail(memory.error());
+  const auto routing = read_routing(options.file, options.experts);
+  if (!routing.ok()) return fail(routing.error());
+  auto result = expert_caches(*routing, {*memory, options.alternatives},
+                              strategies_on(plugin_path(plugin_config(options))));
+  if (!result.ok()) return fail(result.error());
+  return print(options.json ? result->dump(2) + "\n" : expert_caches_text(*result));
+}
+
+int draw_trace(const Options& options) {
+  const Status written = write_drawn(options.draw, options.output);
+  return written.ok() ? 0 : fail(written.error());
+}
+
+int run(int argc, char** argv) {
+  Options options;
+  int (*command)(TraceReader&, const Options&) = nullptr;
+  CommandLine line("tier-trace", kDescription);
+  const auto add = [&](const char* name, const char* help,
+                       int (*function)(TraceReader&, const Options&)) -> CommandLine& {
+    CommandLine& added = line.command(name, help, [&command, function] { command = function; });
+    added.option("FILE", options.file, "the trace").required().named("FILE");
+    return added;
+  };
+  const auto add_steps = [&](CommandLine& to) {
+    to.option("--steps", options.steps, "only these: 3, or 3-7").named("A[-B]");
+  };
+  const auto add_json = [&](CommandLine& to) { to.flag("--json", options.json, "for machines"); };
+  const auto add_plugins = [&](CommandLine& to) {
+    to.option("--plugin-path", options.plugin_folders, "a folder with plugins; may be repeated").named("DIR");
+  };
+  const auto add_output = [&](CommandLine& to, const char* help) {
+    to.option("-o,--output", options.output, help).required().named("FILE");
+  };
+  add_json(add("summary", "the run on one screen", summary));
+  add_steps(add("print", "every event, one a line", print_events));
+  CommandLine& timeline = add("export", "Chrome trace events, for ui.perfetto.dev", export_timeline);
+  add_output(timeline, "the JSON file; - is standard output");
+  add_steps(timeline);
+  add_output(add("truth", "what was active, as tensors for the predictor oracle", export_truth),
+             "the safetensors file");
+  CommandLine& activity =
+      add("activity", "how active neurons follow each other from token to token", tell_activity);
+  activity.option("--skip", options.activity.skip, "tokens to leave out at the beginning")
+      .named("N")
+      .shows_default();
+  activity.option("-k", options.activity.most_k, "the longest window")
+      .named("TOKENS")
+      .between(1, 1024)
+      .shows_default();
+  activity.option("--unrelated", options.unrelated, "a trace of another text, to compare with").named("FILE");
+  activity.flag("--measured", options.measured, "what truly fired, in steps that were measured");
+  add_json(activity);
+  CommandLine& replaying = add("replay", "decide everything again, and compare", replay_trace);
+  add_plugins(replaying);
+  add_json(replaying);
+  CommandLine& other = add("what-if", "what other policies would have done with this run", ask_what_if);
+  other
+      .option(
+          "ALTERNATIVE", options.alternatives,
+          "KEY=VALUE[,KEY=VALUE]: keys of predictor, quantizer, cache, balancer; arena=BYTES or arena=25%")
+      .named("KEY=VALUE,…");
+  add_plugins(other);
+  add_json(other);
+  CommandLine& playing = add("play", "how long its steps would take on a described machine", play_trace);
+  options.model.declare(playing);
+  add_json(playing);
+  bool routing = false;
+  CommandLine& routed =
+      line.command("routing", "what caches would have kept of a mixture's experts, by share of memory",
+                   [&routing] { routing = true; });
+  routed.option("FILE", options.file, "a routing, as CSV or as JSON lines").required().named("FILE");
+  routed
+      .option("CACHE", options.alternatives,
+              "KEY=VALUE[,KEY=VALUE]: keys of cache; default: lru, lfu, fifo, residency-window")
+      .named("KEY=VALUE,…");
+  routed.option("--memory", options.memory, "percents of each layer's experts").named("LIST").shows_default();
+  routed.option("--experts", options.experts, "of a layer, where the file does not say")
+      .named("N")
+      .between(1, 65536);
+  add_plugins(routed);
+  add_json(routed);
+  bool drawing = false;
+  CommandLine& drawn = line.command("draw", "a trace of a model that is not there, by an activity profile",
+                                    [&drawing] { drawing = true; });
+  const std::string profiles = fmt::format("{}", fmt::join(known_activity_profiles(), ", "));
+  drawn.option("--profile", options.draw.profile, profiles + ", or a file that ends in .toml")
+      .required()
+      .named("PROFILE");
+  drawn.option("--shape", options.draw.shape, "the model's shape, as tier-synth takes it")
+      .required()
+      .named("SHAPE");
+  drawn.option("--tokens", options.draw.tokens, "how many to draw")
+      .required()
+      .named("N")
+      .between(1, 1'000'000);
+  drawn.option("--seed", options.draw.seed, "the same seed draws the same neurons")
+      .named("N")
+      .shows_default();
+  drawn.option("--text", options.draw.text, "other texts have other context and events")
+      .named("N")
+      .shows_default();
+  drawn.flag("--by-depth", options.draw.by_depth, "layers differ as the profile's [depth] says");
+  add_output(drawn, "the trace");
+  if (const auto status = line.parse(argc, argv)) return *status;
+  if (routing) return tell_routing(options);
+  if (drawing) return draw_trace(options);
+  auto trace = TraceReader::open(options.file);
+  if (!trace.ok()) return fail(trace.error());
+  return command(*trace, options);
+}
+
+}  // namespace
+}  // namespace tierd
+
+int main(int argc, char** argv) {
+  tierd::prepare_standard_streams();
+  return tierd::run(argc, argv);
+}

@@ -1,0 +1,16 @@
+// A trace on one screen.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "core/base/result.h"
+#include "core/watch/trace/reader.h"
+
+namespace tierd {
+
+// Errors: of the trace.
+Result<nlohmann::json> summary_json(TraceReader& trace);
+std::string summary_text(const nlohmann::json& summary);
+
+}  // namespace tierd

@@ -1,0 +1,27 @@
+// Parts of answers that several forms have: tokens, times, and why a text has ended.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+#include "core/model/text/tokenizer.h"
+#include "tools/tierd/server/api/generation.h"
+
+namespace tierd {
+
+// Returns a token as OpenAI's older answers have it: one that is no text by itself by its bytes.
+std::string token_text(std::string_view bytes);
+// Returns the number of characters; a byte that is part of none counts as one.
+size_t characters(std::string_view bytes);
+nlohmann::json bytes_json(std::string_view bytes);
+// Returns OpenAI's word for the end of a text: "stop", "length", "cancelled" or "error".
+const char* reason_of(const EndEvent& end);
+// Returns llama-server's word for it: "eos", "word", "limit" or "none".
+const char* stop_type_of(const EndEvent& end);
+double milliseconds(uint64_t ns);
+// Returns the times by llama.cpp's names.
+nlohmann::json timings_json(const GenerationTimes& times);
+
+}  // namespace tierd

@@ -1,0 +1,117 @@
+#include "tools/tierd/server/api/chat_request.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/base/json_fields.h"
+#include "core/model/text/text_stream.h"
+#include "tools/tierd/server/api/api_error.h"
+#include "tools/tierd/server/api/request_fields.h"
+
+namespace tierd {
+namespace {
+
+using nlohmann::json;
+
+// Stands in the place of the words that are continued, to find where they end in the chat's text.
+constexpr std::string_view kContinued = "\x02to be continued\x03";
+
+bool is_empty(const json& value) {
+  return value.is_null() || value == "" || value == false || (value.is_structured() && value.empty());
+}
+
+// Checks the fields of a message beside its role and content. The templates of the known families do not
+// write a name or the number of a call.
+Status check_message(const json& message, const std::string& place, bool last) {
+  for (const auto& [name, value] : message.items()) {
+    const bool reads = name == "role" || name == "content" || name == "name" || name == "tool_call_id";
+    if (reads || is_empty(value) || (name == "prefix" && last && value == true)) continue;
+    const bool known = name == "tool_calls" || name == "function_call" || name == "refusal" ||
+                       name == "reasoning_content" || name == "reasoning" || name == "audio" ||
+                       name == "annotations" || name == "prefix";
+    return field_error(place + "." + well_formed(name.substr(0, 64)),
+                       known ? "is not supported" : "is no field of a message");
+  }
+  return {};
+}
+
+// The texts of a list of parts, one after the other.
+Result<std::string> text_of_parts(const json& parts, const std::string& place) {
+  std::string content;
+  for (const json& part : parts) {
+    TIERD_ASSIGN(const JsonFields fields, JsonFields::of(part, kRequest, place + "."));
+    TIERD_ASSIGN(const std::string type, fields.text("type"));
+    if (type != "text") return field_error(place, "only texts are supported");
+    TIERD_TRY(check_fields(part, place + ".", {"type", "text", "cache_control"}));
+    TIERD_ASSIGN(const std::string text, fields.text("text"));
+    content += text;
+  }
+  return content;
+}
+
+// A message's content is a text, or a list of parts, of which all are texts. An assistant that only called
+// tools has said null.
+Result<ChatMessage> read_message(const json& message, const std::string& place, bool last) {
+  TIERD_ASSIGN(const JsonFields fields, JsonFields::of(message, kRequest, place + "."));
+  TIERD_ASSIGN(std::string role, fields.text("role"));
+  if (role == "developer") role = "system";
+  TIERD_TRY(check_message(message, place, last));
+  const auto content = message.find("content");
+  if (content != message.end() && content->is_array()) {
+    TIERD_ASSIGN(std::string text, text_of_parts(*content, place + ".content"));
+    return ChatMessage{std::move(role), std::move(text)};
+  }
+  const bool silent = role == "assistant" && content != message.end() && content->is_null();
+  if (silent) return ChatMessage{std::move(role), {}};
+  TIERD_ASSIGN(std::string text, fields.text("content"));
+  return ChatMessage{std::move(role), std::move(text)};
+}
+
+// Returns whether the last message is continued: the assistant's, unless the client says otherwise.
+Result<bool> is_continued(const json& body, const std::vector<ChatMessage>& messages) {
+  const bool by_assistant = !messages.empty() && messages.back().role == "assistant";
+  TIERD_ASSIGN(const JsonFields fields, JsonFields::of(body, kRequest));
+  TIERD_ASSIGN(const bool continues, fields.flag("continue_final_message", by_assistant));
+  TIERD_ASSIGN(const bool begins, fields.flag("add_generation_prompt", !continues));
+  if (continues && messages.size() > 1 && messages[messages.size() - 2].role == "assistant")
+    return field_error("messages", "two of the assistant stand at the end, of which none can be continued");
+  if (continues && !by_assistant)
+    return field_error("continue_final_message", "the last message is not the assistant's");
+  if (begins == continues) {
+    return field_error("add_generation_prompt",
+                       continues ? "expected false: the assistant's last message is continued"
+                                 : "false is supported only where the last message is continued");
+  }
+  return continues;
+}
+
+}  // namespace
+
+Result<std::string> read_chat(const json& body, const ChatTemplate& form) {
+  const auto list = body.find("messages");
+  if (list == body.end() || !list->is_array()) return field_error("messages", "expected a list of messages");
+  std::vector<ChatMessage> messages;
+  for (size_t i = 0; i < list->size(); ++i) {
+    TIERD_ASSIGN(messages.emplace_back(),
+                 read_message((*list)[i], fmt::format("messages[{}]", i), i + 1 == list->size()));
+  }
+  TIERD_ASSIGN(const bool continued, is_continued(body, messages));
+  if (!continued) return form.apply(messages);
+  const std::string words = std::move(messages.back().content);
+  messages.pop_back();
+  if (!messages.empty()) {
+    TIERD_ASSIGN(const std::string text, form.apply(messages));
+    return text + words;
+  }
+  // Nothing precedes the words but how the assistant begins.
+  messages.push_back({"assistant", std::string(kContinued)});
+  TIERD_ASSIGN(std::string text, form.apply(messages));
+  text.erase(text.rfind(kContinued));
+  return text + words;
+}
+
+}  // namespace tierd

@@ -1,0 +1,58 @@
+// A request for texts, read from the JSON of /v1/completions, /v1/chat/completions (OpenAI's fields, and
+// llama.cpp's beside them) and llama-server's /completion.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/model/text/chat_template.h"
+#include "core/model/text/tokenizer.h"
+#include "tools/tierd/server/api/generation.h"
+#include "tools/tierd/server/api/request_fields.h"
+#include "tools/tierd/server/api/token_bound.h"
+
+namespace tierd {
+
+// A prompt that does not fit the context.
+struct TooLongPrompt {
+  uint64_t tokens = 0;
+  bool at_least = false;  // it was not tokenized
+};
+
+struct CompletionRequest {
+  std::vector<std::vector<uint32_t>> prompts;  // at least one, each of at least one token
+  uint32_t n = 1;                              // texts for each of them
+  bool random_seed = false;                    // the client gave none
+  GenerationOptions generation;
+  bool stream = false;
+  bool include_usage = false;                  // stream_options: a chunk of its own in the end
+  bool return_progress = false;                // of the prompt, in the stream
+  bool timings_per_token = false;              // in the stream
+  bool echo = false;                           // the prompt begins the text
+  bool return_tokens = false;                  // llama-server's: the answer has the tokens' numbers
+  std::optional<TooLongPrompt> too_long = {};  // then nothing else counts
+};
+
+// Values of a request that does not give its own, and bounds of every one.
+struct CompletionDefaults {
+  GenerationOptions generation;
+  uint32_t most_texts = 64;  // prompts times n
+  uint32_t context = UINT32_MAX;
+  const TokenBound* bound = nullptr;  // refuses a text before it is tokenized; NULL: each is tokenized
+};
+
+// Reads the body of `form`: a completion's, a chat's or llama-server's. Errors name the field: corrupt or
+// invalid_argument. `chat`: the form of a chat's messages; NULL for the others, which have a prompt.
+Result<CompletionRequest> read_completion(const nlohmann::json& body, const Tokenizer& tokenizer,
+                                          const CompletionDefaults& defaults, BodyForm form,
+                                          const ChatTemplate* chat = nullptr);
+
+// Returns the bytes that the request takes beside the budget until it is answered: of prompts and options,
+// which its texts share, of each text with its stop strings and penalties, and of prompts that are echoed.
+uint64_t request_bytes(const CompletionRequest& request);
+
+}  // namespace tierd
