@@ -4,7 +4,7 @@
 
 namespace tierd {
 
-// What O_DIRECT asks of offsets, lengths and addresses on every disk this project meets.
+// The alignment of offsets, lengths and addresses that O_DIRECT accepts on every disk tested.
 inline constexpr uint64_t kDirectIoAlignment = 4096;
 
 inline constexpr uint64_t kPageBytes = 4096;

@@ -1,5 +1,5 @@
-// TIERD_CHECK is for this program's own broken invariants. Files, configuration, plugins, devices and clients
-// are never checked with it: they get an Error.
+// TIERD_CHECK is for this program's own broken invariants. Errors in files, configuration, plugins, devices
+// and clients return an Error instead.
 #pragma once
 
 #include <string_view>

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 #if defined(__x86_64__)
-#include <xxh_x86dispatch.h>  // by the widest instructions there are: thrice as fast as those of every x86-64
+#include <xxh_x86dispatch.h>  // uses the widest instructions of this processor: three times as fast as the x86-64 baseline
 #else
 #include <xxhash.h>
 #endif

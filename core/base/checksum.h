@@ -1,5 +1,5 @@
-// XXH3-64, the checksum of everything a store holds: it finds what disks, cables and memory do to bytes, and
-// costs less than reading them. It is no defence against a forger.
+// XXH3-64, the checksum of all data in a store: it finds accidental damage by disks, cables and memory, and
+// costs less than reading the data. It does not protect against forgery.
 #pragma once
 
 #include <cstddef>

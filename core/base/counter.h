@@ -1,4 +1,4 @@
-// A number that one thread counts and any other may look at.
+// A counter written by one thread and read by any.
 #pragma once
 
 #include <atomic>
@@ -8,10 +8,10 @@ namespace tierd {
 
 class Counter {
  public:
-  // [the counting thread] A plain addition: nobody else writes.
+  // [the counting thread] A plain addition, because no other thread writes.
   void add(uint64_t n) { set(get() + n); }
   void set(uint64_t n) { value_.store(n, std::memory_order_relaxed); }
-  // [any thread] Says nothing about other memory, nor about other counters.
+  // [any thread] Orders no other memory access, nor other counters.
   uint64_t get() const { return value_.load(std::memory_order_relaxed); }
 
  private:

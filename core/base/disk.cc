@@ -66,7 +66,7 @@ Result<OpenFile> Disk::open(const std::string& path, bool truncate) {
 
 Status Disk::reserve(const OpenFile& file, uint64_t bytes) {
   if (bytes == 0 || fallocate(file.descriptor(), 0, 0, static_cast<off_t>(bytes)) == 0) return {};
-  if (errno == EOPNOTSUPP || errno == ENOSYS || errno == EINTR) return {};  // the writes will tell
+  if (errno == EOPNOTSUPP || errno == ENOSYS || errno == EINTR) return {};  // a full disk shows in the writes
   return disk_error(file.path(), fmt::format("reserving {} bytes", bytes));
 }
 
@@ -75,7 +75,7 @@ Status Disk::write(const OpenFile& file, uint64_t offset, std::span<const std::b
     const ssize_t put = pwrite(file.descriptor(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (put < 0 && errno == EINTR) continue;
     if (put < 0) return disk_error(file.path(), fmt::format("writing at {}", offset));
-    // Starts the disk on what the page cache now holds, so that the next sync finds little left to do.
+    // Starts writeback of the bytes, so that the next sync finds little left to do.
     sync_file_range(file.descriptor(), static_cast<off_t>(offset), put, SYNC_FILE_RANGE_WRITE);
     offset += static_cast<uint64_t>(put);
     bytes = bytes.subspan(static_cast<size_t>(put));

@@ -1,5 +1,5 @@
-// What writing a store or a GGUF file does to the file system, one virtual call each, so that tests can fail,
-// die or lose power at any of them.
+// The file operations of writing a store or a GGUF file, each a virtual call, so that tests can fail it, end
+// the process or lose power there.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ class OpenFile {
 
   int descriptor() const { return descriptor_; }
   const std::string& path() const { return path_; }
-  // Errors: io_error, corrupt when the file ends before.
+  // Errors: io_error; corrupt if the file ends before `out` is filled.
   Status read(uint64_t offset, std::span<std::byte> out) const;
   Result<uint64_t> size() const;
 
@@ -34,34 +34,32 @@ class OpenFile {
 // The error of the last failed system call: no_space for a full disk or quota, not_found, otherwise io_error.
 Error disk_error(const std::string& path, std::string_view doing);
 
-// Tells whether flock failed with `error` because the file system, or a sandbox, has no locks (some network
-// file systems).
+// Returns whether flock failed with `error` because a network file system or a sandbox has no locks.
 bool has_no_locks(int error);
 
-// The real one; any thread. Every error names the path.
+// The file system of the operating system; any thread. Every error names the path.
 class Disk {
  public:
   virtual ~Disk() = default;
 
-  // Opens for reading and writing; created when absent, emptied when `truncate`. A link in the place of the
-  // file is an error: whoever can guess the name may have laid it there.
+  // Opens for reading and writing; created when absent, emptied when `truncate`. Refuses a symbolic link in
+  // the place of the file, because an attacker who can guess the name may have put it there.
   virtual Result<OpenFile> open(const std::string& path, bool truncate);
-  // Reserves the space of a file that will have `bytes`, so that a full disk is found before the work, not
-  // after.
+  // Reserves space for a file of `bytes`, so that a full disk is found before the work, not after.
   virtual Status reserve(const OpenFile& file, uint64_t bytes);
   virtual Status write(const OpenFile& file, uint64_t offset, std::span<const std::byte> bytes);
   virtual Status truncate(const OpenFile& file, uint64_t bytes);
-  // Once it returns, what was written survives a power cut. Also for directories (their entries).
+  // When it returns, all bytes written survive a power cut. Also for directories (their entries).
   virtual Status sync(const OpenFile& file);
-  virtual Status make_directory(const std::string& path);  // fine if it is there
+  virtual Status make_directory(const std::string& path);  // succeeds if it exists
   virtual Status rename(const std::string& from, const std::string& to);
-  virtual Status remove(const std::string& path);  // fine if it is not there
+  virtual Status remove(const std::string& path);  // succeeds if it does not exist
 };
 
-// Opens a directory to sync or lock it. `follow`: it may be a link.
+// Opens a directory to sync or lock it. `follow`: the path may be a symbolic link.
 Result<OpenFile> open_directory(const std::string& path, bool follow = true);
 std::string parent_directory(const std::string& path);
-// The path itself if it is there, else the nearest folder above it that is: where it would be made.
+// Returns the path itself if it exists, else the nearest existing folder above it, in which it would be made.
 std::string nearest_existing(const std::string& path);
 
 }  // namespace tierd

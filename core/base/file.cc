@@ -20,11 +20,11 @@ Error system_error(std::string origin, std::string_view what, int number) {
   return {code, std::move(origin), fmt::format("{}: {}", what, std::generic_category().message(number))};
 }
 
-// Every file of a model is opened here, so that none of them needs a check of its own.
+// Refuses a Git LFS pointer. Every file of a model is opened through File::open, so no reader checks again.
 Status refuse_pointer_file(int descriptor, const std::string& path) {
   char beginning[kLfsPointerBeginning.size()];
   const ssize_t got = ::pread(descriptor, beginning, sizeof beginning, 0);
-  // A file that cannot be read gives its error where it is read.
+  // A file that cannot be read gives its error at the first read.
   if (got < 0) return {};
   return refuse_lfs_pointer(std::string_view(beginning, static_cast<size_t>(got)), path);
 }
@@ -32,7 +32,7 @@ Status refuse_pointer_file(int descriptor, const std::string& path) {
 }  // namespace
 
 Result<File> File::open(const std::string& path) {
-  // O_NONBLOCK: opening a named pipe must not wait for a writer; it means nothing for regular files.
+  // O_NONBLOCK: opening a named pipe must not wait for a writer; it has no effect on regular files.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return system_error(path, "cannot open", errno);
   File file(path, descriptor);

@@ -1,4 +1,4 @@
-// A file opened for reading at offsets. Readers use it instead of a mapping: a file that is cut short while
+// A file opened for reading at offsets. Readers use it instead of a mapping: a file that is truncated while
 // it is read gives an error, not a signal.
 #pragma once
 
@@ -22,18 +22,18 @@ class File {
   ~File();
 
   const std::string& path() const { return path_; }
-  // Both as they were when the file was opened.
+  // Size and time of modification when the file was opened.
   uint64_t size_bytes() const { return size_bytes_; }
   int64_t modified_ns() const { return modified_ns_; }
 
-  // Fills `out` from `offset`. Any thread. Errors: io_error; corrupt where the file ends before.
+  // Fills `out` from `offset`. Any thread. Errors: io_error; corrupt if the file ends before `out` is filled.
   Status read_exact(uint64_t offset, std::span<std::byte> out) const;
 
-  // It is not read again: none of it need stay in the system's page cache, which a cgroup counts as this
-  // program's memory.
+  // Drops the file from the system's page cache, which a cgroup counts as this program's memory. Call it when
+  // the file is not read again.
   void forget() const;
 
-  // The origin of an error at a place in this file: "model.gguf: offset 24".
+  // Returns the origin of an error at a position of this file: "model.gguf: offset 24".
   std::string at(uint64_t offset) const;
 
  private:
@@ -45,10 +45,10 @@ class File {
   int64_t modified_ns_ = 0;
 };
 
-// The whole of a text file of at most `limit_bytes`. Errors: those of File, corrupt where it is larger.
+// Returns the whole of a text file of at most `limit_bytes`. Errors: those of File; corrupt if it is larger.
 Result<std::string> read_text_file(const std::string& path, uint64_t limit_bytes);
 
-// False also where it cannot be told.
+// Returns false also if the file's existence cannot be determined.
 bool file_exists(const std::string& path);
 
 }  // namespace tierd

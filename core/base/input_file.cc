@@ -21,7 +21,7 @@ struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
 
-// The offset at which brackets nest too deep, or npos. Cheaper to ask beforehand than to stop the parser.
+// Returns the offset at which brackets nest too deep, or npos. Cheaper than stopping the parser.
 size_t too_deep_at(std::string_view text) {
   int depth = 0;
   bool in_string = false;
@@ -54,7 +54,7 @@ Result<std::string> read_whole_file(const std::string& path, uint64_t max_bytes)
     return Error{errno == ENOENT || errno == ENOTDIR ? Code::not_found : Code::io_error, path,
                  std::strerror(errno)};
   }
-  // Asked before opening: opening a pipe would wait for its writer.
+  // Checked before opening, because opening a pipe would wait for its writer.
   if (!S_ISREG(status.st_mode)) return Error{Code::invalid_argument, path, "is not a regular file"};
   const auto bytes = static_cast<uint64_t>(status.st_size);
   if (bytes > max_bytes) {

@@ -15,10 +15,10 @@ namespace {
 using nlohmann::json;
 
 constexpr int kMaxDepth = 64;
-// A number may have so many digits: reading one takes the square of them.
+// Longest number, in digits: the time to parse one grows with their square.
 constexpr size_t kLongestLiteral = 1024;
 
-// What is wrong before anything is parsed, so that the parser never holds a deep nest or many values.
+// Checks the bounds before parsing, so that the parser never holds a deep nest or many values.
 std::optional<std::string> beyond_bounds(std::string_view text, uint64_t most_values) {
   int depth = 0;
   bool in_string = false;
@@ -51,7 +51,7 @@ std::string_view without_exception_id(std::string_view message) {
   return end == std::string_view::npos ? message : message.substr(end + 2);
 }
 
-// The parser would silently keep the last of two equal keys, and what another program read would differ.
+// Finds duplicate keys, of which the parser would silently keep the last, and another program the first.
 class DuplicateKeys {
  public:
   bool operator()(int, json::parse_event_t event, json& parsed) {

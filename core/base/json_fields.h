@@ -1,5 +1,4 @@
-// JSON from files that are not trusted: parsed without exceptions and read field by field, with errors that
-// name the file and the key.
+// Parses untrusted JSON without exceptions and reads it field by field; errors name the file and the key.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +13,16 @@
 
 namespace tierd {
 
-// Errors: corrupt for bad syntax, nesting deeper and numbers longer than any model's files need, more values
-// than may be (each takes 16 bytes, whatever it is), or a key that occurs twice in one object.
+// Errors: corrupt for bad syntax, nesting deeper or numbers longer than any model's files need, more than
+// `most_values` values (each takes 16 bytes of memory), or a key that occurs twice in one object.
 Result<nlohmann::json> parse_json(std::string_view text, std::string_view origin,
                                   uint64_t most_values = UINT64_MAX);
 
-// The fields of one object, which must outlive this. A field that is null counts as absent. Each getter
-// without a fallback fails where the field is absent, each fails (corrupt) where it has another type or does
-// not fit.
+// The fields of one object, which must outlive this. A null field counts as absent. A getter without a
+// fallback fails if the field is absent; every getter fails (corrupt) on another type or range.
 class JsonFields {
  public:
-  // `prefix` stands before keys in messages: "rope_scaling." for a nested object.
+  // `prefix` precedes keys in messages: "rope_scaling." for a nested object.
   static Result<JsonFields> of(const nlohmann::json& object, std::string origin, std::string prefix = "");
 
   bool has(const char* key) const { return get(key) != nullptr; }
@@ -32,7 +30,7 @@ class JsonFields {
   Result<float> f32(const char* key, std::optional<float> fallback = {}) const;
   Result<bool> flag(const char* key, std::optional<bool> fallback = {}) const;
   Result<std::string> text(const char* key, std::optional<std::string> fallback = {}) const;
-  // One number or a list of them; empty where absent.
+  // Reads one number or a list of them; empty if absent.
   Result<std::vector<uint32_t>> u32_list(const char* key) const;
   // The same, with a sign.
   Result<std::vector<int64_t>> integers(const char* key) const;
@@ -41,7 +39,7 @@ class JsonFields {
 
   const std::string& origin() const { return origin_; }
   Error error(Code code, const char* key, std::string_view detail) const;
-  // A line on standard error about a field that is not as expected and can be read all the same.
+  // Writes a line to standard error about a field whose value is unusual but can be used.
   void warn(const char* key, std::string_view detail) const;
 
  private:

@@ -1,5 +1,5 @@
-// A file that Git LFS has left in a clone in place of a large one: a few lines of text that name what is to
-// be downloaded. Every reader of model files would find it broken; it is not.
+// A Git LFS pointer: a few lines of text that a clone has in place of a large file, naming the file to
+// download. Readers of model files would report it as corrupt.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace tierd {
 
 inline constexpr std::string_view kLfsPointerBeginning = "version https://git-lfs";
 
-// Error: not_found, with the remedy, where `beginning` (the first bytes of the file `path`) is a pointer's.
+// Refuses a pointer: `beginning` holds the first bytes of the file `path`. Error: not_found, with the remedy.
 Status refuse_lfs_pointer(std::string_view beginning, const std::string& path);
 
 }  // namespace tierd

@@ -66,7 +66,7 @@ void say(std::string_view line, std::span<const LogField> fields) {
                          ? json_line(std::chrono::system_clock::now(), "info", line, fields)
                          : std::string(line);
   text += '\n';
-  // In one piece: other threads have something to say, too.
+  // One write, so that lines of several threads do not mix.
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 

@@ -15,7 +15,7 @@ bool is_continuation(char c) {
   return (static_cast<unsigned char>(c) & 0xc0u) == 0x80u;
 }
 
-// Bytes of the UTF-8 sequence that starts at text[i]; 0 where there is none (overlong, surrogate, truncated).
+// Returns the bytes of the UTF-8 sequence at text[i]; 0 if it is none (overlong, surrogate, truncated).
 size_t utf8_length(std::string_view text, size_t i) {
   const auto lead = static_cast<unsigned char>(text[i]);
   if (lead < 0x80) return 1;

@@ -1,5 +1,5 @@
-// Checked access to a JSON object of a file that is not trusted: each field has the type it should have, or
-// the error names the file, the key and what was found.
+// Checked access to a JSON object of a file that is not trusted: each field has the expected type, or the
+// error names the file, the key and the value found.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 
 namespace tierd {
 
-// Any bytes as JSON: a string where they are UTF-8, otherwise {"hex": "e296"}.
+// Encodes any bytes as JSON: a string if they are UTF-8, otherwise {"hex": "e296"}.
 nlohmann::ordered_json string_to_json(const std::string& bytes);
 bool string_from_json(const nlohmann::json& value, std::string& out);
 
 class ManifestFields {
  public:
-  // `path`: of this object inside the file, such as "sites[3]"; empty for the top. Views must outlive this.
+  // `path`: position of the object in the file, as "sites[3]"; empty for the top. Views must outlive this.
   ManifestFields(const nlohmann::json& object, std::string_view file, std::string path)
       : object_(object), file_(file), path_(std::move(path)) {}
 
@@ -41,7 +41,7 @@ class ManifestFields {
     return {};
   }
   Result<ManifestFields> object(std::string_view key) const;
-  // The element of an array `key` as an object of its own.
+  // Returns the element `value` of the array `key` as an object.
   Result<ManifestFields> element(std::string_view key, size_t index, const nlohmann::json& value) const;
   Result<const nlohmann::json*> member(std::string_view key) const;
   Error wrong_type(std::string_view key, const nlohmann::json& found, std::string_view expected) const;

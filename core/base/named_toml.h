@@ -1,4 +1,4 @@
-// TOML files that are called by their names, in a folder of configs/: shapes of models, profiles of sparsity.
+// TOML files that are selected by name in a folder of configs/: shapes of models, sparsity profiles.
 #pragma once
 
 #include <filesystem>
@@ -16,12 +16,12 @@ struct NamedToml {
   toml::table table;
 };
 
-// `name`: of a file in `folder` without its ending, or the path of a file that ends in .toml. Errors:
-// not_found, which calls it a `what` and tells the names there are; invalid_argument naming file and line.
+// `name`: the name of a file in `folder` without its ending, or the path of a file that ends in .toml.
+// Errors: not_found, listing the names of all `what`s; invalid_argument naming file and line.
 Result<NamedToml> read_named_toml(const std::filesystem::path& folder, const std::string& name,
                                   std::string_view what);
 
-// Lists the names of the files in `folder`, sorted. There are none if the folder does not exist.
+// Returns the names of the files in `folder`, sorted; none if the folder does not exist.
 std::vector<std::string> toml_names(const std::filesystem::path& folder);
 
 }  // namespace tierd

@@ -8,8 +8,7 @@
 namespace tierd {
 namespace {
 
-constexpr size_t kLongestMistake =
-    64;  // what is longer is no misspelt word, and comparing it would take long
+constexpr size_t kLongestMistake = 64;  // longer words are no misspellings, and slow to compare
 
 }  // namespace
 
@@ -35,7 +34,7 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
   std::string_view best;
   size_t least = SIZE_MAX;
   for (const std::string_view candidate : known) {
-    // A right word in the wrong table is near, too, and so is a table that is given a value.
+    // A right word in the wrong table is near, too, and so is a table used as a key.
     size_t distance = edit_distance(word, candidate);
     if (candidate.find('.') != std::string_view::npos) {
       distance = std::min(distance, edit_distance(word, table(candidate)) + 1);

@@ -1,4 +1,4 @@
-// "did you mean": the known word that is nearest to a misspelt one.
+// "Did you mean": finds the known word nearest to a misspelt one.
 #pragma once
 
 #include <span>
@@ -6,10 +6,10 @@
 
 namespace tierd {
 
-// Letters to insert, delete or replace to make `b` of `a`.
+// Returns the number of letters to insert, delete or replace to turn `a` into `b`.
 size_t edit_distance(std::string_view a, std::string_view b);
 
-// The nearest of `known`, or "" when none is near enough to have been meant.
+// Returns the nearest of `known`, or "" if none is near enough.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known);
 
 }  // namespace tierd

@@ -26,7 +26,7 @@ Progress::Progress(std::string title, uint64_t total, bool quiet, std::string un
       quiet_(quiet) {}
 
 Progress::~Progress() {
-  // An unfinished bar is left as it is, so that the error printed next stands under it.
+  // Ends an unfinished bar with a new line, so that the next error is printed below it.
   if (!finished_ && terminal_ && !quiet_ && shown()) std::fputc('\n', stderr);
 }
 

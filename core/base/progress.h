@@ -10,21 +10,20 @@ namespace tierd {
 
 class Progress {
  public:
-  // `total` 0: unknown, no bar and no time left. `unit`: what is counted, in the plural; empty: bytes. Not
-  // thread-safe.
+  // `total` 0: unknown, so no bar and no time left. `unit`: plural; empty: bytes. Not thread-safe.
   Progress(std::string title, uint64_t total, bool quiet = false, std::string unit = "");
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
   void advance(uint64_t done);
-  // What was there already: done, but not at this rate.
+  // Counts work that was done before: it does not enter the rate.
   void skip(uint64_t done);
-  // So much has to be done again.
+  // Subtracts work that has to be done again.
   void take_back(uint64_t done);
-  // A line of its own, above the bar.
+  // Writes a line above the bar.
   void say_above(std::string_view line);
-  // Whether it has taken so long that something was shown.
+  // Whether the job has taken so long that progress was shown.
   bool shown() const { return drawn_ns_ != start_ns_; }
   void finish();
 
@@ -37,7 +36,7 @@ class Progress {
   std::string unit_;
   uint64_t total_;
   uint64_t done_ = 0;
-  uint64_t skipped_ = 0;  // of it
+  uint64_t skipped_ = 0;  // part of done_
   uint64_t start_ns_;
   uint64_t drawn_ns_ = 0;
   bool terminal_;

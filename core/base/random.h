@@ -1,5 +1,5 @@
-// A small seeded generator (splitmix64 seeding xoshiro256++, Blackman and Vigna 2019): the same numbers on
-// every machine and compiler, which std::uniform_* does not promise.
+// A small seeded generator (splitmix64 seeding xoshiro256++, Blackman and Vigna 2019). Its numbers are the
+// same on every machine and compiler, which std::uniform_* does not guarantee.
 #pragma once
 
 #include <cstdint>

@@ -10,11 +10,11 @@ namespace tierd {
 namespace {
 
 constexpr double kBlock = 4096;
-constexpr double kPackedAlignment = 64;  // where packed channels begin
-constexpr uint32_t kMostGap = 64;        // pieces that are read through, at most
+constexpr double kPackedAlignment = 64;  // alignment of packed channels
+constexpr uint32_t kMostGap = 64;        // longest gap that is read through, in pieces
 constexpr double kLongestRead = 1 << 20;
 constexpr double kNeverCapped = 1u << 30;  // bytes of a read, more than any has
-constexpr double kFewestEnds = 1e-6;       // of runs, a piece: all are asked for
+constexpr double kFewestEnds = 1e-6;       // ends of runs, a piece, if all pieces are wanted
 
 }  // namespace
 
@@ -22,8 +22,8 @@ ReadCurve::ReadCurve(std::vector<Point> points) : points_(std::move(points)) {
   TIERD_CHECK(!points_.empty());
 }
 
-// The time is two straight lines, and so two points are all of it: the smallest read, and the one from which
-// on it is `cap` that counts.
+// The time is two straight lines, so two points describe it: the smallest read, and the size from which on
+// `cap` determines the time.
 ReadCurve ReadCurve::of_requests(double seconds, double rate, double cap) {
   TIERD_CHECK(seconds >= 0 && cap > 0 && cap <= rate);
   const double slower = 1 / cap - 1 / rate;
@@ -69,10 +69,10 @@ double ReadCurve::scattered_seconds(double total, uint64_t bytes, bool aligned, 
   TIERD_CHECK(density >= 0 && density <= 1);
   const auto piece = static_cast<double>(bytes);
   double best = seconds(total, bytes, aligned);
-  // Gaps between pieces that are asked for have k others with probability density * (1 - density)^k. Those of
-  // at most `most` are read through.
-  double longer = 1 - density;  // than `most`
-  double read = 1;              // pieces, for each that is asked for
+  // A gap between wanted pieces has k others with probability density * (1 - density)^k. Gaps of at most
+  // `most` are read through.
+  double longer = 1 - density;  // probability of a gap longer than `most`
+  double read = 1;              // pieces read for each wanted one
   for (uint32_t most = 0; most <= kMostGap; ++most) {
     if (most > 0) {
       read += most * density * longer;

@@ -1,4 +1,4 @@
-// How fast a disk reads, by the size of a read.
+// A disk's read rate by the size of a read.
 #pragma once
 
 #include <cstdint>
@@ -6,43 +6,43 @@
 
 namespace tierd {
 
-// Between two measured sizes a read takes a time that grows with its bytes in a straight line; a smaller one
-// takes as long as the smallest; beyond the largest, that one's rate.
+// Between two measured sizes the time of a read is linear in its bytes; a smaller read takes as long as the
+// smallest; a larger one has the rate of the largest.
 class ReadCurve {
  public:
   struct Point {
     uint64_t bytes = 0;
     double bytes_per_second = 0;
   };
-  // At least one point, in growing sizes.
+  // At least one point, by growing size.
   explicit ReadCurve(std::vector<Point> points);
-  // In closed form: n bytes take `seconds` + n / `rate` of the disk's time, but no less than n / `cap`, which
-  // is at most `rate`.
+  // The closed form: n bytes take `seconds` + n / `rate` of the disk's time, but at least n / `cap`, which is
+  // at most `rate`.
   static ReadCurve of_requests(double seconds, double rate, double cap);
 
   const std::vector<Point>& points() const { return points_; }
   // A line through reads of 4 and 128 KiB: n bytes take seconds + n / bytes_per_second of the disk's time.
-  // Both are 0 where the larger read takes no longer, or nothing remains for the request.
+  // Both are 0 if the larger read takes no longer, or if no time remains for the request.
   struct Request {
     double seconds = 0;
     double bytes_per_second = 0;
-    // What a request costs, in bytes: so much may lie between two runs of bytes for one read of both to be
-    // faster than two (LLM in a flash, 4: "the break-even").
+    // The cost of a request in bytes: two runs of bytes with a smaller gap are faster read in one request
+    // (LLM in a flash, 4: "the break-even").
     uint64_t bytes() const { return static_cast<uint64_t>(seconds * bytes_per_second); }
-    // The gap that is read through: half of that. Around the break-even the time is flat, and what is thrown
-    // away takes memory's time as well.
+    // The largest gap that is read through: half of the break-even. Around the break-even the time is flat,
+    // and discarded bytes cost memory bandwidth as well.
     uint64_t gap_bytes() const { return bytes() / 2; }
   };
   Request request() const;
-  // The disk's time for one read of so many bytes, which are whole blocks.
+  // The disk's time for one read of `bytes`, which are whole blocks.
   double seconds_each(double bytes) const;
-  // For `total` bytes in reads of `bytes`, of which the disk reads whole blocks of 4096: of `aligned` ones
-  // the blocks, else those that a run of bytes anywhere touches on average.
+  // The time of `total` bytes in reads of `bytes`. The disk reads whole blocks of 4096: exactly these for
+  // `aligned` reads, else those that a run of bytes at any offset touches on average.
   double seconds(double total, uint64_t bytes, bool aligned) const;
-  // The same for pieces of `bytes` of which every one is asked for with probability `density`: adjacent ones
-  // are one read, and gaps up to the best length are read through, as the flash agent does.
+  // The same for pieces of `bytes`, each wanted with probability `density`: adjacent ones are one read, and
+  // gaps up to the best length are read through, as the flash agent does.
   double scattered_seconds(double total, uint64_t bytes, bool aligned, double density) const;
-  // Bytes that are asked for, a second.
+  // Wanted bytes a second.
   double rate(uint64_t bytes, bool aligned) const { return 1 / seconds(1, bytes, aligned); }
 
  private:

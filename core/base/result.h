@@ -1,4 +1,4 @@
-// Errors as values. A Result<T> is a T or an Error; nothing in this project throws after start-up.
+// Errors as values. A Result<T> is a T or an Error; no code of this project throws after start-up.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace tierd {
 
-// The closed list of what can go wrong. `busy` means "ask again", never "no room" or "broken".
+// The closed list of error codes. `busy` means "try again", never "no room" or "broken".
 enum class Code : uint8_t {
   ok,
   busy,
@@ -25,25 +25,25 @@ enum class Code : uint8_t {
   invalid_argument,
   unsupported,
   plugin_fault,
-  lost,  // an agent is not there any more
+  lost,  // the agent no longer exists
   internal,
 };
 
 std::string_view name(Code code);
 
-// One line for a person: `origin` is the file, key or component, with an offset or line where there is one;
-// `detail` says what was found and what was expected, and the fix where one is known.
+// An error of one line: `origin` is the file, key or component, with an offset or line if there is one;
+// `detail` says what was found and what was expected, and the fix if one is known.
 struct Error {
   Code code = Code::internal;
   std::string origin;
   std::string detail;
-  // Lines that follow: the next errors of a configuration, the last words of another program.
+  // Further lines: the next errors of a configuration, the last output of another program.
   std::vector<std::string> more = {};
 
-  // For a terminal: control characters, which a name out of a hostile file may hold, are escaped, line ends
-  // too. One line, and one for each of `more`.
+  // Returns the text for a terminal: one line, and one for each of `more`. Control characters and line ends,
+  // which a name from a hostile file may contain, are escaped.
   std::string line() const;
-  // The same error about what `key` of a configuration names: its line stands behind the key.
+  // Returns the same error with `key`, the configuration key that caused it, as its origin.
   Error below(std::string_view key) const;
 };
 
@@ -85,7 +85,7 @@ class [[nodiscard]] Result<void> {
 
   bool ok() const { return !error_; }
   explicit operator bool() const { return ok(); }
-  // The error of a status that is not ok.
+  // Returns the error of a status that is not ok.
   const Error& error() const {
     TIERD_CHECK(error_.has_value());
     return *error_;

@@ -1,4 +1,4 @@
-// Which rows of a batch do something: a bit for each, row r is bit r % 64 of word r / 64.
+// A set of rows of a batch as bits: row r is bit r % 64 of word r / 64.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A value of the configuration whose meaning its reader does not know: a plugin's parameter.
+// A configuration value that the core passes on without interpreting it: a plugin's parameter.
 #pragma once
 
 #include <cstdint>

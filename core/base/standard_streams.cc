@@ -20,7 +20,7 @@
 namespace tierd {
 namespace {
 
-// Without taking memory, of which there may be none.
+// Writes the error without allocating memory, of which there may be none.
 void tell_and_end() {
   std::array<char, 512> line{};
   int bytes = 0;
@@ -46,10 +46,11 @@ void tell_and_end() {
 void prepare_standard_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(stream, F_GETFD) != -1) continue;
-    // The lowest free number is this one. Opened the wrong way round, so that use is still an error.
+    // open() returns the lowest free number, which is this stream's. The access mode is the wrong one, so
+    // that use of the stream is still an error.
     (void)open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
   }
-  // A file that may grow no more is an error like a full disk.
+  // Exceeding the file size limit becomes an error of write(), like a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
   std::set_terminate(tell_and_end);
   spdlog::set_default_logger(spdlog::stderr_logger_mt("tierd"));

@@ -1,4 +1,4 @@
-// Standard output carries what a program was asked for, standard error everything else.
+// Standard output carries a program's result, standard error everything else.
 #pragma once
 
 #include <string_view>
@@ -7,13 +7,13 @@
 
 namespace tierd {
 
-// Call first in main. Puts something harmless in the place of a closed stream, so that no file of ours gets
-// its number and no message lands in a store; and sends the log to standard error. An exception that nobody
-// catches, on whatever thread, ends the program with a line there and status 1: out of memory or descriptors,
-// libraries throw.
+// Call it first in main. Opens /dev/null for each closed standard stream, so that no file gets its number and
+// no message is written into a store; sends the log to standard error. Sets a terminate handler: an uncaught
+// exception on any thread, which libraries throw when memory or descriptors run out, ends the program with a
+// line and status 1.
 void prepare_standard_streams();
 
-// Writes and flushes. Error: io_error, when a disk is full or nobody reads any more.
+// Writes and flushes. Error: io_error if a disk is full or the reader has closed the pipe.
 Status write_output(std::string_view text);
 
 }  // namespace tierd

@@ -1,5 +1,5 @@
-// Numbers in sections of a TOML file that nobody trusts. Every key has to be there, none may be unknown, and
-// the first error is what is told.
+// Reads numbers from sections of a TOML file that is not trusted. Every key is required, no unknown one is
+// accepted, and the first error is reported.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,17 @@ namespace tierd {
 
 class TomlSections {
  public:
-  // `table` outlives this; `file` names it in errors, which are `invalid_argument` with the line.
+  // `table` must outlive this; `file` names it in errors, which are `invalid_argument` with the line.
   TomlSections(const toml::table& table, std::string file) : table_(table), file_(std::move(file)) {}
 
-  // What follows are its keys, up to `end_section`.
+  // Starts a section: the following calls read its keys, up to `end_section`.
   void section(std::string_view name);
-  // The same of a section that may be missing: returns false then, and nothing is to be read of it.
+  // The same for an optional section: returns false if it is missing; then read nothing from it.
   bool optional_section(std::string_view name);
   void number(std::string_view key, double& field, double least, double most);
   void number(std::string_view key, uint32_t& field, uint32_t least, uint32_t most);
   void end_section();
-  // After the last section.
+  // Call it after the last section.
   Status end();
 
  private:

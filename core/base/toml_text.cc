@@ -8,12 +8,12 @@
 namespace tierd {
 namespace {
 
-// Walks over a text as far as depth is concerned: brackets that are open, and the dots of a key.
+// Tracks the depth of a TOML text: open brackets, and the dots of a key.
 class Depths {
  public:
   explicit Depths(std::string_view text) : text_(text) {}
 
-  // The line where it becomes too deep.
+  // Returns the line at which the text becomes too deep.
   std::optional<size_t> too_deep() {
     for (; at_ < text_.size(); ++at_) {
       step(text_[at_]);
@@ -32,7 +32,7 @@ class Depths {
     if (c == '\n') ++line_;
     if (c == '[' || c == '{') ++open_;
     if ((c == ']' || c == '}') && open_ != 0) --open_;
-    // What ends a key, or a number among others.
+    // Characters that end a key, or a number in a list.
     if (c == '=' || c == ',' || c == '\n' || c == '[' || c == '{') dots_ = 0;
     if (c == '.') ++dots_;
   }
@@ -44,7 +44,7 @@ class Depths {
       const char c = text_[at_];
       if (c == '\n') {
         ++line_;
-        if (!long_one) return;  // it is not closed: the parser's business
+        if (!long_one) return;  // not closed; the parser reports it
       }
       if (c == '\\' && quote == '"') {
         ++at_;

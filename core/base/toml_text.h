@@ -1,4 +1,4 @@
-// TOML of people who may mean ill: bounded before it is parsed.
+// Parses TOML from untrusted sources: size and depth are checked first.
 #pragma once
 
 #include <istream>
@@ -12,13 +12,13 @@
 namespace tierd {
 
 inline constexpr size_t kMostTomlBytes = 1u << 20;
-inline constexpr size_t kDeepestToml = 64;  // tables and arrays inside each other
+inline constexpr size_t kDeepestToml = 64;  // nested tables and arrays
 
-// The table of a text. `origin` names it in errors: invalid_argument with the line and what is wrong there,
-// also for a text that is too long or too deep (toml++ follows dotted keys as deep as they go, and takes them
-// down again recursively).
+// Returns the table of a text. `origin` names it in errors: invalid_argument with the line and the fault,
+// also for a text that is too long or too deep (toml++ nests dotted keys without a limit and destroys the
+// tables recursively).
 Result<toml::table> parse_toml(std::string_view text, const std::string& origin);
-// The same of a file that is open, of which no more is read.
+// The same for an open file; reads no more than the limit.
 Result<toml::table> parse_toml(std::istream& in, const std::string& origin);
 
 }  // namespace tierd

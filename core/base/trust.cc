@@ -49,7 +49,7 @@ Status check_folder(const std::string& path) {
   if (own != 0 && found.st_uid != own && found.st_uid != 0)
     return untrusted(path, "belongs to another user, and is not trusted",
                      "TIERD_CACHE names a folder of your own");
-  // The sticky bit keeps what is there; others may still make what is not there yet.
+  // With the sticky bit others cannot replace existing files, but can create missing ones.
   if ((found.st_mode & S_IWOTH) != 0)
     return untrusted(path, "everybody can write to it, and what lies there is not trusted", "chmod o-w");
   return check_mode(path, found);

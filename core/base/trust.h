@@ -1,4 +1,4 @@
-// Whether a file or a folder can only have been written by whom this process trusts: its own user and root.
+// Checks that only trusted users, this process's own and root, can have written a file or a folder.
 #pragma once
 
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace tierd {
 
-// A file whose code is run: neither it nor its folder may be written to by everybody, nor by a group that is
-// not this process's own. A folder with the sticky bit (/tmp) is one in which nobody replaces what others
-// own. Error: invalid_argument, naming what can be written to, and what mends it.
+// Checks a file whose code is to be run: neither it nor its folder may be world-writable, or writable by a
+// group other than this process's own. A folder with the sticky bit (/tmp) is accepted, because users cannot
+// replace each other's files in it. Error: invalid_argument, naming the writable path and the remedy.
 Status check_code(const std::string& path);
 
-// The folder where stores are made and taken for what they say they are: the same of it, and that it belongs
-// to this process's user or to root. Root trusts whoever owns it. Error: as above.
+// Checks the folder of stores, whose content is trusted without further checks: the same conditions, and it
+// must belong to this process's user or to root. Root accepts any owner. Error: as above.
 Status check_folder(const std::string& path);
 
 }  // namespace tierd

@@ -1,4 +1,4 @@
-// Sizes and rates as people write and read them.
+// Sizes and rates as text for people.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace tierd {
 
-// "3.75 GB": decimal units, as disks and papers use them.
+// "3.75 GB": decimal units, as for disks and in papers.
 std::string format_bytes(double bytes);
 std::string format_rate(double bytes_per_second);
 // "1.5 s", "12 ms", "3 min 20 s".

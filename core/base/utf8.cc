@@ -11,7 +11,7 @@ size_t utf8_character_bytes(std::string_view text, size_t at) {
   if (lead < 0xc2 || lead > 0xf4) return 0;
   const size_t bytes = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
   if (bytes > text.size() - at) return 0;
-  // The second byte's range is what excludes overlong forms, surrogates and code points beyond U+10FFFF.
+  // The range of the second byte excludes overlong forms, surrogates and code points beyond U+10FFFF.
   const uint8_t low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
   const uint8_t high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
   if (byte(at + 1) < low || byte(at + 1) > high) return 0;

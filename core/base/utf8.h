@@ -1,4 +1,4 @@
-// Just enough UTF-8 to walk text that may not be valid.
+// Iterates over the characters of text that may not be valid UTF-8.
 #pragma once
 
 #include <cstddef>
@@ -7,11 +7,11 @@
 
 namespace tierd {
 
-// Bytes of the well-formed character that starts at `at` (1 to 4), or 0 when there is none: stray or missing
-// continuation bytes, overlong forms, surrogates, beyond U+10FFFF. Needs at < text.size().
+// Returns the bytes of the well-formed character that starts at `at` (1 to 4), or 0 if there is none: stray
+// or missing continuation bytes, overlong forms, surrogates, beyond U+10FFFF. Needs at < text.size().
 size_t utf8_character_bytes(std::string_view text, size_t at);
 
-// Like std::string::append. Needs code_point <= 0x10ffff.
+// Appends the character in UTF-8. Needs code_point <= 0x10ffff.
 void append_utf8(std::string& out, char32_t code_point);
 
 }  // namespace tierd

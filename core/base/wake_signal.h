@@ -1,4 +1,4 @@
-// Wakes a thread that sleeps on a descriptor: an eventfd, or a pipe where a sandbox refuses that.
+// Wakes a thread that sleeps on a descriptor: an eventfd, or a pipe if a sandbox refuses eventfd.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,19 @@ namespace tierd {
 
 class WakeSignal {
  public:
-  // Throws std::system_error when no descriptor can be had.
+  // Throws std::system_error if no descriptor is available.
   WakeSignal();
 
-  // Readable from a raise() on until the next take().
+  // Readable from a raise() until the next take().
   int fd() const { return read_.get(); }
   // [any thread, async-signal-safe]
   void raise();
-  // Returns how often it was raised since the last call. Does not wait.
+  // Returns the number of raises since the last call. Does not wait.
   uint64_t take();
 
  private:
-  Descriptor read_;   // of both ends where it is an eventfd
-  Descriptor write_;  // of a pipe
+  Descriptor read_;   // both ends of an eventfd, or the read end of a pipe
+  Descriptor write_;  // write end of a pipe
 };
 
 }  // namespace tierd
