@@ -61,8 +61,8 @@ std::vector<ControlGroup> with_those_above(const ControlGroup& group) {
   return groups;
 }
 
-// In a container that has no view of its own (a namespace), the path is the host's, and the mount shows the
-// container's group alone.
+// In a container without its own namespace the path is the host's, and the mount has only the container's
+// group.
 std::optional<ControlGroup> own_control_group(std::string_view controller) {
   auto group = find_control_group(read_system_file("/proc/self/mounts"),
                                   read_system_file("/proc/self/cgroup"), controller);

@@ -26,8 +26,8 @@ struct FreeBitmap {
 };
 using Bitmap = std::unique_ptr<std::remove_pointer_t<hwloc_bitmap_t>, FreeBitmap>;
 
-// hwloc asks for ever larger sets of processors until the kernel answers: where a sandbox refuses the call,
-// it would ask without end.
+// hwloc retries with ever larger sets of processors until the kernel answers; if a sandbox refuses the call,
+// hwloc would loop for ever.
 bool answers_affinity() {
   cpu_set_t set;
   return ::sched_getaffinity(0, sizeof set, &set) == 0 || errno == EINVAL;
@@ -63,7 +63,8 @@ std::vector<uint32_t> indices_of(hwloc_const_bitmap_t bitmap) {
   return indices;
 }
 
-// Units that the scheduler may run this process on (taskset); of a machine that is not this one, all.
+// Returns the units that the scheduler may run this process on (taskset); empty, which means all, for a
+// topology that is not this machine's.
 std::vector<uint32_t> affinity(hwloc_topology_t of) {
   if (hwloc_topology_is_thissystem(of) == 0) return {};
   const Bitmap bound(hwloc_bitmap_alloc());
@@ -71,7 +72,7 @@ std::vector<uint32_t> affinity(hwloc_topology_t of) {
   return indices_of(bound.get());
 }
 
-// 0 for the fastest kind.
+// Returns the rank of the unit's kind of core; 0 is the fastest.
 int rank_of_kind(hwloc_topology_t of, hwloc_obj_t unit) {
   const int kinds = hwloc_cpukinds_get_nr(of, 0);
   const int kind = hwloc_cpukinds_get_by_cpuset(of, unit->cpuset, 0);
@@ -103,9 +104,9 @@ std::vector<uint32_t> CoreMap::nodes_of(std::span<const uint32_t> places) const 
 }
 
 CoreMap map_cores(hwloc_topology* of, std::span<const uint32_t> allowed, std::optional<double> quota) {
-  // Sibling number in its core, kind, place in the machine.
+  // Sibling number in its core, kind, position in the machine.
   std::vector<std::tuple<uint32_t, int, uint32_t, CoreMap::Unit>> found;
-  std::vector<std::pair<hwloc_obj_t, uint32_t>> siblings;  // units of a core so far
+  std::vector<std::pair<hwloc_obj_t, uint32_t>> siblings;  // units counted so far, by core
   const auto n = static_cast<uint32_t>(std::max(0, hwloc_get_nbobjs_by_type(of, HWLOC_OBJ_PU)));
   for (uint32_t i = 0; i < n; ++i) {
     const hwloc_obj_t unit = hwloc_get_obj_by_type(of, HWLOC_OBJ_PU, i);
@@ -156,8 +157,8 @@ Status bind_this_thread(uint32_t place) {
 }
 
 void take_short_slices() {
-  // struct sched_attr, which the C library does not declare; of a thread that is not real-time, `runtime` is
-  // its slice.
+  // struct sched_attr, which the C library does not declare. For a thread that is not real-time, `runtime` is
+  // the length of its time slice.
   struct Attributes {
     uint32_t size;
     uint32_t policy;

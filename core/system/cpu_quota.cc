@@ -13,7 +13,7 @@ std::optional<double> cpu_quota(const ControlGroup& group) {
                                           read_system_file(group.directory + "/cpu.cfs_period_us");
   std::istringstream numbers(text);
   double quota = 0, period = 0;
-  // Version 2 says "max" where version 1 says -1.
+  // Version 2 has "max" for no limit, version 1 has -1.
   if (!(numbers >> quota >> period) || quota <= 0 || period <= 0) return std::nullopt;
   return quota / period;
 }

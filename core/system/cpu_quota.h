@@ -1,4 +1,4 @@
-// How much processor time the cgroups of this process let it have.
+// The processor time that the cgroups of this process allow.
 #pragma once
 
 #include <optional>
@@ -7,11 +7,11 @@
 
 namespace tierd {
 
-// Processors' worth of time (1.5: so many seconds each second). Nothing without a limit, and where the
-// group's files are not to be read.
+// Returns the quota in processors (1.5: 1.5 s of processor time each second). Nothing without a limit, or if
+// the group's files cannot be read.
 std::optional<double> cpu_quota(const ControlGroup& group);
 
-// The least of this process's group and of those above it.
+// Returns the lowest quota of this process's group and of those above it.
 std::optional<double> own_cpu_quota();
 
 }  // namespace tierd

@@ -1,4 +1,4 @@
-// What a measurement was made on, for reports.
+// The facts about the machine that reports of measurements state.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace tierd {
 
 struct HostFacts {
   std::string name;
-  std::string cpu;  // "unknown" where /proc/cpuinfo does not say
+  std::string cpu;  // "unknown" if /proc/cpuinfo has no name
   uint32_t cores = 0;
   uint64_t memory_bytes = 0;
 };

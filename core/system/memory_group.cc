@@ -10,7 +10,7 @@
 namespace tierd {
 namespace {
 
-constexpr uint64_t kUnlimited = uint64_t{1} << 62;  // version 1 says "no limit" by a number above this
+constexpr uint64_t kUnlimited = uint64_t{1} << 62;  // version 1 expresses "no limit" as a number above this
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
@@ -26,7 +26,7 @@ std::optional<uint64_t> read_number(const std::string& path) {
   return number;
 }
 
-// "max" of version 2 is no number.
+// "max" of version 2 is not a number, so it reads as no limit.
 std::optional<uint64_t> read_limit(const ControlGroup& group) {
   const auto limit = read_number(group.directory + (group.v2 ? "/memory.max" : "/memory.limit_in_bytes"));
   return limit && *limit >= kUnlimited ? std::nullopt : limit;
@@ -36,8 +36,7 @@ std::optional<uint64_t> read_usage(const ControlGroup& group) {
   return read_number(group.directory + (group.v2 ? "/memory.current" : "/memory.usage_in_bytes"));
 }
 
-// Reads a number of memory.stat that counts the group and those below it. `name` is that of version 2, from
-// which that of version 1 is derived.
+// Reads a number of memory.stat that includes the groups below. `name`: as in version 2.
 uint64_t read_stat(const ControlGroup& group, std::string name) {
   if (!group.v2) name = "total_" + (name.starts_with("file_") ? name.substr(5) : name);
   for (const std::string& line : lines_of(read_system_file(group.directory + "/memory.stat"))) {

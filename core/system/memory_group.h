@@ -1,4 +1,4 @@
-// What a memory cgroup may use and what it has used.
+// Limit and use of a memory cgroup.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@ namespace tierd {
 
 struct MemoryGroupUse {
   std::optional<uint64_t> limit_bytes;  // none: unlimited
-  uint64_t peak_bytes = 0;              // of the whole group since it was made, page cache included
+  uint64_t peak_bytes = 0;              // peak of the whole group since its creation, page cache included
 };
-// Nothing where the group's files are not to be read.
+// Returns nothing if the group's files cannot be read.
 std::optional<MemoryGroupUse> read_use(const ControlGroup& group);
 
-// What of the group's limit is in use, 0 to 1; pages of files that nobody used of late are not counted, since
-// they go by themselves. Nothing without a limit, and where the files are not to be read.
+// Returns the used share of the group's limit, 0 to 1, without inactive pages of files, which the kernel
+// reclaims by itself. Nothing without a limit, or if the files cannot be read.
 std::optional<double> used_share(const ControlGroup& group);
 
-// How many bytes more the group may hold: pages of files go by themselves, unless they have yet to be
-// written. Nothing without a limit (of version 2 the lesser of memory.max and memory.high), and where the
-// files are not to be read.
+// Returns the bytes that the group may still allocate. Clean pages of files count as free, because the kernel
+// reclaims them. Nothing without a limit (in version 2 the lesser of memory.max and memory.high), or if the
+// files cannot be read.
 std::optional<uint64_t> left_bytes(const ControlGroup& group);
-// Returns what the group of this process uses.
+// Returns the use of this process's group.
 std::optional<MemoryGroupUse> memory_group_use();
 
 }  // namespace tierd

@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint64_t kReserveShare = 32;
 
-// "MemAvailable:   23014876 kB" in bytes.
+// Reads a line such as "MemAvailable:   23014876 kB"; returns bytes.
 std::optional<uint64_t> field(std::string_view text, const std::string& name) {
   const std::string wanted = name + ":";
   for (size_t at = text.find(wanted); at != std::string_view::npos; at = text.find(wanted, at + 1)) {
@@ -37,7 +37,7 @@ MemoryFacts read_memory_facts() {
   MemoryFacts facts;
   facts.meminfo = read_system_file("/proc/meminfo");
   struct sysinfo machine {};
-  if (facts.meminfo.empty() && ::sysinfo(&machine) == 0)  // no /proc; pages of files are left out
+  if (facts.meminfo.empty() && ::sysinfo(&machine) == 0)  // no /proc: reclaimable page cache is not counted
     facts.meminfo = fmt::format("MemAvailable: {} kB\n", uint64_t{machine.freeram} * machine.mem_unit / 1024);
   facts.status = read_system_file("/proc/self/status");
   if (const auto group = own_control_group("memory")) facts.groups = with_those_above(*group);

@@ -1,4 +1,4 @@
-// How much memory this process may still take, and whose word that is.
+// The memory that this process may still allocate, and the limit that determines it.
 #pragma once
 
 #include <sys/resource.h>
@@ -15,12 +15,12 @@ namespace tierd {
 struct MemoryLimit {
   std::string source;  // "this machine (MemAvailable)", "the cgroup /sys/fs/cgroup/memory/jobs/7"
   uint64_t left_bytes = 0;
-  // A limit counts pages that are in use, or addresses that may be written to, or all addresses.
+  // The limit counts pages in use, or writable addresses, or all addresses.
   enum class Counts : uint8_t { pages, data, addresses } counts = Counts::pages;
-  uint64_t beside_bytes = 0;  // what was taken off for the process itself
+  uint64_t beside_bytes = 0;  // already subtracted for the process itself
 };
 
-// What they are derived from; tests give their own.
+// The inputs of memory_limits; tests supply their own.
 struct MemoryFacts {
   std::string meminfo;               // as in /proc/meminfo
   std::string status;                // as in /proc/self/status
@@ -30,23 +30,21 @@ struct MemoryFacts {
 };
 MemoryFacts read_memory_facts();
 
-// Lists what the machine has free, what each cgroup still allows, and what ulimit allows.
+// Lists the free memory of the machine, of each cgroup, and of ulimit.
 std::vector<MemoryLimit> memory_limits(const MemoryFacts& facts);
-// Lists those on this process as it is now.
+// The same for this process now.
 std::vector<MemoryLimit> memory_limits();
 
-// Returns how much of so many bytes this process should take: others may need the rest meanwhile.
+// Returns the part of `bytes` that this process should take; the rest is a reserve for other processes.
 uint64_t less_reserve(uint64_t bytes);
-// Returns the least of these. Where there is none, its source is "nobody", and there is as much as can be
-// counted.
+// Returns the least of these. Without any, left_bytes is UINT64_MAX.
 MemoryLimit tightest(const std::vector<MemoryLimit>& limits);
-// Returns the tightest on this process, less the reserve.
+// Returns the tightest limit on this process, less the reserve.
 MemoryLimit memory_left();
-// Checks that the tightest limit leaves `bytes`, for programs that plan no memory. Error: no_space from
-// `origin`, with what is needed, what is left and by which limit.
+// Checks that the tightest limit leaves `bytes`, for programs that do not plan memory. Error: no_space from
+// `origin`, with the bytes needed, the bytes left and the limit.
 Status expect_memory(uint64_t bytes, const std::string& origin);
-// Tells whether a limit counts addresses that are not in use: then none are reserved for budgets that may
-// grow.
+// Returns whether a limit counts unused addresses: then no addresses are reserved for budgets that may grow.
 bool addresses_are_limited();
 
 }  // namespace tierd

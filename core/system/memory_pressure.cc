@@ -45,7 +45,7 @@ Result<std::unique_ptr<PressureSource>> watch_stalls(const std::vector<std::stri
   Error error{Code::unsupported, "memory pressure", "there is no file that tells of it"};
   for (const std::string& file : files) {
     const int opened = open(file.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
-    // With its end, as the kernel's documentation has it.
+    // The terminating zero is written, too, as the kernel's documentation requires.
     if (opened >= 0 && write(opened, line.c_str(), line.size() + 1) >= 0)
       return std::unique_ptr<PressureSource>(std::make_unique<Stalls>(opened));
     error = {Code::unsupported, file,

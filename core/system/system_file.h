@@ -1,4 +1,4 @@
-// Files that the system makes up as they are read.
+// Files that the kernel generates when they are read.
 #pragma once
 
 #include <fstream>
@@ -7,7 +7,7 @@
 
 namespace tierd {
 
-// Returns the text of a file such as those of /proc and of cgroups; nothing where it cannot be read.
+// Returns the text of a file such as those of /proc and of cgroups; empty if it cannot be read.
 inline std::string read_system_file(const std::string& path) {
   std::ifstream in(path);
   std::stringstream text;
