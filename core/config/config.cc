@@ -18,18 +18,18 @@
 namespace tierd {
 namespace {
 
-constexpr size_t kDeepestTable = 4;  // more than any key lies in: deeper ones are not looked into
+constexpr size_t kDeepestTable = 4;  // deeper than any key: tables below are not read
 constexpr size_t kLongestTierName = 32;
 constexpr size_t kMostTiers = 16;
 constexpr const char* kCommandLine = "--set";
-constexpr std::string_view kCacheOfTier = ".cache";  // behind a tier's table
+constexpr std::string_view kCacheOfTier = ".cache";  // appended to a tier's table
 
 std::string suggestion(std::string_view unknown) {
   std::vector<std::string_view> known;
   for (const Key& key : kKeys) known.push_back(key.path);
   std::vector<std::string> of_tiers;
   const Config defaults;
-  // Memories first: more keys have a meaning for them than for the store's tier.
+  // Memories first: more keys apply to them than to the store's tier.
   for (auto tier = defaults.tiers.rbegin(); tier != defaults.tiers.rend(); ++tier) {
     for (const TierKey& key : kTierKeys) of_tiers.push_back(fmt::format("{}.{}", tier->table(), key.path));
   }
@@ -38,7 +38,7 @@ std::string suggestion(std::string_view unknown) {
   return meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant);
 }
 
-// What "dram.0" and paths of the API name must not be ambiguous.
+// Restricts tier names so that "dram.0" and paths of the API are unambiguous.
 bool is_tier_name(std::string_view name) {
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   const auto follows = [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '-' || c == '_'; };
@@ -46,9 +46,9 @@ bool is_tier_name(std::string_view name) {
          std::ranges::all_of(name, follows);
 }
 
-// A table that names a plugin, which reads the keys of it that are not declared here.
+// A table that names a plugin; keys of it that are not declared here are the plugin's parameters.
 struct PluginTable {
-  std::string_view named_at;  // the key of it that names the plugin; of a codec none, another table does
+  std::string_view named_at;  // its key with the plugin's name; empty for [codec]
   std::string* name = nullptr;
   std::vector<Setting>* settings = nullptr;
 };
@@ -70,7 +70,7 @@ std::optional<PluginTable> plugin_table(Config& config, std::string_view table) 
   return of_cache ? strategy(tier.cache) : PluginTable{"kind", &tier.kind, &tier.settings};
 }
 
-// A key of a tier: "tiers.dram.count", "tiers.dram.cache.name".
+// The parts of a tier's key, such as "tiers.dram.count" or "tiers.dram.cache.name".
 struct TierPath {
   std::string_view tier;
   std::string_view key;
@@ -88,7 +88,7 @@ std::optional<TierPath> tier_path(std::string_view path) {
   return TierPath{path.substr(0, dot), key};
 }
 
-constexpr size_t kMostErrors = 20;  // that are told
+constexpr size_t kMostErrors = 20;  // errors that are reported
 
 class Reader {
  public:
@@ -164,7 +164,7 @@ class Reader {
               expected("true or false");
             }
           } else if constexpr (std::is_same_v<T, std::string>) {
-            // "64 MiB" and 67108864 are both sizes.
+            // A size may be "64 MiB" or 67108864.
             std::string text;
             if (const auto value = node.value_exact<std::string>()) {
               text = *value;
@@ -179,7 +179,7 @@ class Reader {
             }
             place(in) = std::move(text);
           } else if constexpr (std::is_same_v<T, double>) {
-            const auto value = node.value<double>();  // 1 is one, too
+            const auto value = node.value<double>();  // accepts integers
             if (!value || !(*value >= 0 && *value < 1)) return expected("a number of at least 0 and below 1");
             place(in) = *value;
           } else {
@@ -193,7 +193,7 @@ class Reader {
         key.field);
   }
 
-  // Another plugin than that of the file: what the file told that one is not for this one.
+  // Drops the file's parameters of a plugin if --set replaces the plugin by another one.
   void forget_settings(std::string_view path, const toml::node& name) {
     const size_t dot = path.rfind('.');
     const bool of_codec = path == "model.compression";
@@ -203,7 +203,7 @@ class Reader {
     std::erase_if(*table->settings, [](const Setting& setting) { return setting.origin != kCommandLine; });
   }
 
-  // A key below a table that names a plugin is that plugin's. False for any other.
+  // Stores a key below a plugin's table as its parameter. Returns false for any other key.
   bool keep_setting(const std::string& path, const toml::node& node, const std::string& origin) {
     const size_t dot = path.rfind('.');
     if (dot == std::string::npos) return false;
@@ -264,7 +264,7 @@ Result<Config> load_config(const std::string& file, const std::vector<std::strin
       reader.add(fmt::format("--set {}: expected key=value", line));
       continue;
     }
-    // A bare word needs no quotes.
+    // Accepts a bare word without quotes.
     auto table = parse_toml(std::string_view(line), "--set");
     if (!table.ok()) {
       std::string quoted = line.substr(0, equals) + "=\"";

@@ -1,4 +1,4 @@
-// All keys of a configuration but those of plugins: where their values are, what they may be, what they mean.
+// All keys of a configuration except plugins' parameters: field, accepted values and help of each.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace tierd {
 
-// Where a value lies in a Config, or in one of its tiers.
+// The field of a value in a Config, or in one of its tiers.
 template <class In, class T>
 using Place = T& (*)(In&);
 template <class In>
@@ -49,7 +49,7 @@ template <class In>
 struct KeyOf {
   std::string_view path;
   FieldOf<In> field;
-  std::string_view choices;  // "a|b", or empty: anything of the type
+  std::string_view choices;  // "a|b", or empty: any value of the type
   std::string_view help;
 };
 
@@ -201,7 +201,7 @@ inline const std::array kKeys = {
         "a seed: deliver messages in a drawn order (for tests)"},
 };
 
-// Below tiers.NAME.
+// The keys below tiers.NAME.
 inline constexpr std::string_view kTiers = "tiers.";
 inline const std::array kTierKeys = {
     TierKey{"kind", in_tier<&TierConfig::kind>(), "",
