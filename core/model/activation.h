@@ -1,4 +1,4 @@
-// The functions between the two halves of a feed-forward network.
+// The activation functions of a feed-forward network.
 #pragma once
 
 #include <cstdint>

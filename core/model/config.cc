@@ -9,13 +9,13 @@
 namespace tierd {
 namespace {
 
-// Far above every model that exists, and small enough that no product of them overflows 64 bits.
+// Far above every existing model, and small enough that no product of them overflows 64 bits.
 constexpr uint64_t kMaxLayers = 4096;
 constexpr uint64_t kMaxWidth = 1u << 20;
 constexpr uint64_t kMaxHeadDim = 4096;
 constexpr uint64_t kMaxVocab = 1u << 24;
 constexpr uint64_t kMaxContext = 1u << 28;
-constexpr uint64_t kMaxExperts = 1u << 17;  // of all layers
+constexpr uint64_t kMaxExperts = 1u << 17;  // in all layers
 constexpr uint64_t kMaxPositionOffset = 1u << 16;
 
 Error bad(std::string_view origin, std::string detail) {
@@ -75,7 +75,7 @@ Status validate_experts(const ModelConfig& c, std::string_view origin) {
   return bad(origin, "a mixture has experts with a gate and without biases, and attention before them");
 }
 
-// Llama 3.1: long wavelengths are stretched by `factor`, short ones kept, those between blended.
+// Llama 3.1: long wavelengths are stretched by `factor`, short ones kept, those between are blended.
 double llama3_frequency(double frequency, const Rope& rope) {
   const double context = rope.original_context;
   const double wavelength = 2 * std::numbers::pi / frequency;

@@ -1,4 +1,4 @@
-// What an architecture is made of, as data: every supported family is a row of switches, not a class.
+// An architecture as data: every supported family is a row of switches, not a class.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 namespace tierd {
 
 enum class Norm : uint8_t { rms, layer };
-// How positions enter: rotary pairs (2i, 2i+1), as llama2.c and GGUF's "llama" keep their weights; rotary
-// pairs (i, i + d/2), as Hugging Face keeps them; or a learned table added to the embedding (OPT).
+// The encoding of positions: rotary pairs (2i, 2i+1), as in the weights of llama2.c and of GGUF's "llama";
+// rotary pairs (i, i + d/2), as in Hugging Face's weights; or a learned table added to the embedding (OPT).
 enum class PositionKind : uint8_t { rope_interleaved, rope_half, learned };
 enum class RopeScaling : uint8_t { none, linear, llama3 };
 
@@ -21,7 +21,7 @@ struct Rope {
   float theta = 10000.0f;
   RopeScaling scaling = RopeScaling::none;
   float factor = 1.0f;
-  uint32_t dim = 0;  // so many of a head's values turn, the first ones; 0: all
+  uint32_t dim = 0;  // number of a head's first values that are rotated; 0: all
   // llama3 only (Llama 3.1's rope_scaling)
   float low_freq_factor = 1.0f;
   float high_freq_factor = 4.0f;
@@ -31,7 +31,7 @@ struct Rope {
 };
 
 struct ModelConfig {
-  std::string architecture;  // "llama", "opt", "falcon", …: for people and for chat templates
+  std::string architecture;  // "llama", "opt", "falcon", …: for messages and for chat templates
   std::string name;
 
   uint32_t n_layers = 0;
@@ -42,9 +42,9 @@ struct ModelConfig {
   uint32_t d_ff = 0;
   uint32_t vocab_size = 0;
   uint32_t context_length = 0;
-  uint32_t sliding_window = 0;  // attend to the last so many positions (Mistral 7B v0.1); 0: all
-  // A mixture: each layer has so many feed-forward networks of width d_ff, of which a router chooses some for
-  // each token. 0: one network, without a router.
+  uint32_t sliding_window = 0;  // positions attended to, the last ones (Mistral 7B v0.1); 0: all
+  // A mixture has this many feed-forward networks of width d_ff in each layer, of which a router chooses some
+  // for each token. 0: one network, without a router.
   uint32_t n_experts = 0;
   uint32_t experts_per_token = 0;
 
@@ -52,24 +52,23 @@ struct ModelConfig {
   float norm_eps = 1e-5f;
   Activation activation = Activation::silu;
   float activation_threshold = 0;  // of relu
-  // Whether the activation is exactly 0 for some inputs, so that neurons behind it may give nothing.
+  // Returns whether the activation is exactly 0 for some inputs, so that such neurons contribute nothing.
   bool rectifies() const { return activation == Activation::relu || activation == Activation::relu_squared; }
   bool gated = true;      // down(act(gate x) * up x); otherwise down(act(up x))
-  bool parallel = false;  // attention and FFN read the same x, and both are added to it
-  bool ffn_norm = true;   // the FFN reads x through a norm of its own; otherwise, where parallel, attention's
+  bool parallel = false;  // attention and FFN read the same x, and both results are added to it
+  bool ffn_norm = true;   // the FFN has its own norm of x; if false (only if parallel), it shares attention's
   bool qk_norm =
-      false;  // a norm (of `norm`'s kind, layer norms with bias) of each head of q, k before it turns
-  bool qk_norm_wide = false;  // and not of each head, but of all of them at once (OLMoE)
-  bool qkv_relu = false;      // q, k and v are of what a ReLU leaves of the normed x (Mirzadeh et al. 2023)
-  float qkv_clip = 0;         // q, k and v are cut off at so much to either side (OLMoE); 0: they are not
+      false;  // q and k have a norm per head (of `norm`'s kind, layer norms with bias) before rotation
+  bool qk_norm_wide = false;  // that norm is over all heads at once (OLMoE)
+  bool qkv_relu = false;      // q, k and v are computed from relu(normed x) (Mirzadeh et al. 2023)
+  float qkv_clip = 0;         // q, k and v are clamped to [-qkv_clip, qkv_clip] (OLMoE); 0: not clamped
   // The weights of the chosen experts are divided by their sum (Mixtral: a softmax over the chosen ones).
   bool expert_weights_sum_to_one = false;
   PositionKind position = PositionKind::rope_half;
-  uint32_t position_offset = 0;  // OPT's table starts two rows late
+  uint32_t position_offset = 0;  // OPT's table starts with two unused rows
   Rope rope;
-  bool channel_order =
-      false;  // qkv, o, up and down take their inputs in orders of their own, which are tensors
-  bool expert_order = false;  // with channel_order: so do up and down of each expert
+  bool channel_order = false;  // qkv, o, up and down take their inputs in orders given by tensors
+  bool expert_order = false;   // with channel_order: so do up and down of each expert
   bool qkv_bias = false;
   bool o_bias = false;
   bool ffn_bias = false;
@@ -83,16 +82,16 @@ struct ModelConfig {
   uint32_t rotary_dim() const { return rope.dim != 0 ? rope.dim : head_dim; }
 };
 
-// Every field within what memory and arithmetic can bear and consistent with the others; files are not
-// trusted. Error: corrupt, with `origin` naming the file.
+// Checks that every field is within the bounds of memory and arithmetic and consistent with the others; files
+// are not trusted. Error: corrupt, with `origin` naming the file.
 Status validate(const ModelConfig& config, std::string_view origin);
 
-// What tensors for plugins must agree with to be about this model: "llama, 22 layers, width 2048, networks of
-// 5632, 32 and 4 heads of 64, 32000 tokens".
+// Returns the shape that tensors for plugins must match: "llama, 22 layers, width 2048, networks of 5632, 32
+// and 4 heads of 64, 32000 tokens".
 std::string shape_text(const ModelConfig& config);
 
-// The inverse frequencies of the rotary embedding, rotary_dim/2 of them, scaling applied
-// (transformers: modeling_rope_utils.py, "linear" and "llama3").
+// Returns the rotary_dim/2 inverse frequencies of the rotary embedding, with scaling (transformers:
+// modeling_rope_utils.py, "linear" and "llama3").
 std::vector<float> rope_frequencies(const ModelConfig& config);
 
 // The tensors that a model of this configuration must have, by our names (matrices are [out rows x in cols]):

@@ -1,4 +1,4 @@
-// The fields of a ModelConfig by name, once, for every format that keeps a configuration: the store's
+// The fields of a ModelConfig by name, in one list for every format that stores a configuration: the store's
 // manifest and the shape files.
 #pragma once
 

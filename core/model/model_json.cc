@@ -49,10 +49,10 @@ Status read_token(const ManifestFields& fields, std::string_view key, uint32_t& 
   return value->is_null() ? Status() : fields.read(key, out);
 }
 
-// Fields that stores of earlier versions do not have. They are written where they say something, so that
-// what was planned then is planned alike now.
+// Fields that stores of earlier versions do not have. A field with its default value is not written, so that
+// plan texts of earlier versions stay equal.
 constexpr std::array<std::string_view, 1> kAddedLater = {"qkv_relu"};
-// What a store is made with, and no model brings.
+// Fields that the writer of a store sets; no source has them.
 constexpr const char* kChannelOrder = "channel_order";
 constexpr const char* kExpertOrder = "expert_order";
 
@@ -136,7 +136,7 @@ Status from_json(const ManifestFields& fields, ModelConfig& config) {
 
 namespace {
 
-// Left out where they are false, which they are for all but Hugging Face's files.
+// Written only if true. Only tokenizers of Hugging Face set them.
 constexpr std::array<std::pair<const char*, bool Vocab::*>, 3> kSpaceRules = {
     {{"prefix_text_only", &Vocab::prefix_text_only},
      {"metaspace", &Vocab::metaspace},

@@ -13,7 +13,7 @@
 namespace tierd {
 namespace {
 
-// out[i] = sum over j of weight[i][j] * x[j], plus bias[i] where there is one.
+// out[i] = sum over j of weight[i][j] * x[j], plus bias[i] if there is a bias.
 void matmul(std::span<const float> weight, std::span<const float> bias, std::span<const float> x,
             std::span<float> out) {
   for (size_t i = 0; i < out.size(); ++i) {
@@ -37,7 +37,7 @@ void softmax(std::span<float> x) {
   for (float& value : x) value /= sum;
 }
 
-// Written out here although tiers/compute has scalar twins: an oracle shares no code with what it judges.
+// Written out here although tiers/compute has scalar twins: an oracle shares no code with the code it tests.
 float activate(Activation activation, float threshold, float x) {
   switch (activation) {
     case Activation::silu:
@@ -85,8 +85,7 @@ Result<Reference> Reference::load(const TensorSource& source) {
     TIERD_ASSIGN(tensor, source.read_f32(*info));
     return {};
   };
-  // A source holds every required tensor and no other, so an absent one is one that this architecture does
-  // not have.
+  // A source has exactly the required tensors, so an absent one is one that this architecture does not have.
   const auto read_pair = [&](const std::string& name, auto& pair) -> Status {
     TIERD_TRY(read(name, pair.weight));
     return read(name + ".bias", pair.bias);
@@ -229,7 +228,8 @@ void Reference::attend(const Layer& layer, uint32_t position) {
   }
 }
 
-// The experts of the largest probabilities, each times its own; among equals those of the lowest numbers.
+// Adds the results of the experts with the largest probabilities, each times its probability; among equal
+// ones those with the lowest numbers.
 void Reference::mixture(const Layer& layer) {
   matmul(layer.router, {}, normed_, routing_);
   softmax(routing_);
@@ -278,7 +278,7 @@ void Reference::normalize_heads(const NormWeights& norm, std::span<float> heads)
   }
 }
 
-// Pair i of each head turns by position * frequency[i]. The pair is (2i, 2i + 1) or (i, i + rotary_dim/2).
+// Rotates pair i of each head by position * frequency[i]. The pair is (2i, 2i + 1) or (i, i + rotary_dim/2).
 void Reference::rotate(std::span<float> heads, uint32_t position) {
   const uint32_t half = config_.rotary_dim() / 2;
   const bool interleaved = config_.position == PositionKind::rope_interleaved;

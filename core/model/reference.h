@@ -1,5 +1,5 @@
-// The model in its plainest form: f32 weights, one token at a time, loops in the order of the formulas. It is
-// what every faster path is compared with, so it is written to be read, not to be fast.
+// The model in its plainest form: f32 weights, one token at a time, loops in the order of the formulas. Every
+// faster path is compared with it, so it is written to be read, not to be fast.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ class Reference {
   // Reads and dequantizes all weights: 4 bytes a parameter. Errors: those of TensorSource::read.
   static Result<Reference> load(const TensorSource& source);
 
-  // The logits [vocab_size] after `token` at `position`, valid until the next call. Positions come one after
-  // another from 0; going back to an earlier one forgets what followed it. `token` is below vocab_size,
+  // Returns the logits [vocab_size] after `token` at `position`, valid until the next call. Positions are
+  // consecutive from 0; an earlier position discards everything after it. `token` is below vocab_size,
   // `position` below context_length. Not thread-safe.
   std::span<const float> forward(uint32_t token, uint32_t position);
 
@@ -35,19 +35,19 @@ class Reference {
     Tensor bias;    // [n], or empty
   };
   struct FeedForward {
-    Linear gate;  // [d_ff x d_model], empty where the model has none
+    Linear gate;  // [d_ff x d_model], empty if the model has none
     Linear up;    // [d_ff x d_model]
     Linear down;  // [d_model x d_ff]
   };
   struct Layer {
     NormWeights attn_norm;
-    NormWeights q_norm;  // [head_dim or n_heads * head_dim], empty where the model has none
+    NormWeights q_norm;  // [head_dim or n_heads * head_dim], empty if the model has none
     NormWeights k_norm;
     Linear q;                          // [n_heads * head_dim x d_model]
     Linear k;                          // [n_kv_heads * head_dim x d_model]
     Linear v;                          // [n_kv_heads * head_dim x d_model]
     Linear o;                          // [d_model x n_heads * head_dim]
-    NormWeights ffn_norm;              // empty where the FFN reads through attn_norm
+    NormWeights ffn_norm;              // empty if the FFN shares attn_norm
     FeedForward ffn;                   // empty in a mixture
     Tensor router;                     // [n_experts x d_model], of a mixture
     std::vector<FeedForward> experts;  // [n_experts]
@@ -72,7 +72,7 @@ class Reference {
   Tensor position_;                 // [context_length + position_offset x d_model], learned positions only
   std::vector<Layer> layers_;
   NormWeights out_norm_;
-  Linear head_;  // [vocab_size x d_model]; empty when tied: the embedding serves
+  Linear head_;  // [vocab_size x d_model]; empty when tied: the embedding is used
 
   std::vector<float> x_;         // [d_model] the residual stream
   std::vector<float> normed_;    // [d_model]
@@ -81,10 +81,10 @@ class Reference {
   std::vector<float> scores_;    // [positions] of one head
   std::vector<float> hidden_;    // [d_ff]
   std::vector<float> up_;        // [d_ff]
-  std::vector<float> delta_;     // [d_model] what a block adds to x
-  std::vector<float> attended_;  // [d_model] what attention adds, where the FFN is not to see it
+  std::vector<float> delta_;     // [d_model] the result of a block, added to x
+  std::vector<float> attended_;  // [d_model] attention's result, kept apart if the FFN reads the same x
   std::vector<float> routing_;   // [n_experts] the router's probabilities
-  std::vector<float> expert_;    // [d_model] what an expert gives
+  std::vector<float> expert_;    // [d_model] the result of one expert
   std::vector<float> logits_;    // [vocab_size]
 };
 

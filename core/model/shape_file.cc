@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Reads the fields that the file has and remembers which were missing.
+// Reads the fields that the file has and remembers their names.
 class ShapeFields {
  public:
   ShapeFields(const toml::table& table, std::string file) : table_(table), file_(std::move(file)) {}

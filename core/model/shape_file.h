@@ -11,16 +11,16 @@
 
 namespace tierd {
 
-// `name`: "llama-2-7b", looked up in configs/models ($TIERD_CONFIGS/models where that is set), or the path of
-// a file ending in .toml. Keys are the names of config_fields.h; n_kv_heads defaults to n_heads, head_dim to
-// d_model / n_heads, name to the file's name. Errors: not_found (with the shapes there are),
-// invalid_argument naming file, line and key.
+// `name`: "llama-2-7b", a file of configs/models ($TIERD_CONFIGS/models if that is set), or the path of a
+// file ending in .toml. Keys are the names of config_fields.h; n_kv_heads defaults to n_heads, head_dim to
+// d_model / n_heads, name to the file's name. Errors: not_found (listing the shapes), invalid_argument naming
+// file, line and key.
 Result<ModelConfig> read_shape(const std::string& name);
 
-// The names that read_shape knows, sorted.
+// Returns the names that read_shape knows, sorted.
 std::vector<std::string> known_shapes();
 
-// Where they lie: configs/models, or $TIERD_CONFIGS/models.
+// Returns the folder of the shapes: configs/models, or $TIERD_CONFIGS/models.
 std::filesystem::path shapes_folder();
 
 }  // namespace tierd

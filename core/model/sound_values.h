@@ -1,5 +1,5 @@
-// Checks that weights are finite and within the range of their encoding. A weight that is not would make
-// every token wrong without a sign.
+// Checks that weights are finite and within the range of their encoding. A single bad weight would make every
+// token wrong without any error.
 #pragma once
 
 #include <cstddef>

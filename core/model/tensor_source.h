@@ -1,4 +1,4 @@
-// Where the weights of a model come from, whatever the file format: our tensor names, plain row order.
+// The source of a model's weights, for any file format: tierd's tensor names, plain row order.
 #pragma once
 
 #include <cstddef>
@@ -18,17 +18,17 @@
 namespace tierd {
 
 struct TensorInfo {
-  std::string name;  // ours, see required_tensors
+  std::string name;  // tierd's, see required_tensors
   Encoding encoding = Encoding::f32;
   uint64_t rows = 0;  // 1 for a vector
   uint64_t cols = 0;
   uint32_t file = 0;    // index into the source's files
   uint64_t offset = 0;  // of the first byte in that file
-  // Where a file keeps several tensors in one, taking turns: runs of so many bytes, which begin so many bytes
-  // apart. 0: all bytes follow each other.
+  // If a file interleaves several tensors in one: bytes of a run of this tensor, and distance between the
+  // beginnings of its runs. 0: the tensor is contiguous.
   uint64_t run_bytes = 0;
   uint64_t run_stride = 0;
-  std::string theirs = {};  // its name in a Hugging Face folder; empty where it comes from another format
+  std::string theirs = {};  // name in a Hugging Face folder; empty for other formats
   uint64_t bytes() const { return encoded_bytes(encoding, rows * cols); }
 };
 
@@ -37,16 +37,15 @@ class TensorSource {
   virtual ~TensorSource() = default;
 
   virtual const ModelConfig& config() const = 0;
-  // All required tensors and no others, checked against required_tensors: shapes fit, bytes lie inside the
-  // files.
+  // Returns exactly the tensors of required_tensors: shapes match, bytes are inside the files.
   virtual const std::vector<TensorInfo>& tensors() const = 0;
-  // nullptr when the source has no tokenizer.
+  // Returns nullptr if the source has no tokenizer.
   virtual const Vocab* vocab() const = 0;
-  // Changes whenever a file of the source is replaced: paths, sizes, modification times. For cache keys.
+  // Returns a key that changes with any file of the source (its path, size or time of modification).
   virtual std::string fingerprint() const = 0;
   virtual std::string path() const = 0;
-  // A model without weights is taken to have so many per cent zeros in each matrix of its layers; there is
-  // nothing where weights can be read.
+  // Returns the assumed share of zeros, in per cent, of each matrix of the layers, for a model without
+  // weights; nothing for one with weights.
   virtual std::optional<uint32_t> assumed_zeros_percent() const { return std::nullopt; }
   bool has_weights() const { return !assumed_zeros_percent().has_value(); }
 
@@ -55,7 +54,7 @@ class TensorSource {
   virtual Status read(const TensorInfo& tensor, uint64_t offset, std::span<std::byte> out) const = 0;
 
   const TensorInfo* find(std::string_view name) const;
-  // The whole tensor as f32, row by row.
+  // Reads the whole tensor as f32, row by row.
   Result<std::vector<float>> read_f32(const TensorInfo& tensor) const;
 };
 

@@ -54,7 +54,7 @@ void compress_elements(const Bitmap& bitmap, std::span<const std::byte> dense, s
   TIERD_CHECK(value == out.data() + out.size());
 }
 
-// call() with a value of the type that an element is.
+// Calls call() with a value of the element's type.
 template <class Call>
 auto with_element(const Bitmap& bitmap, const Call& call) {
   if (bitmap.element_bytes == 1) return call(uint8_t{});

@@ -1,11 +1,11 @@
 // A neuron without its zeros (Endor, section 3): one bit for each of its elements, in their order, the lowest
-// of a byte first; then the elements whose bit is set, one behind the other. Whatever is in it comes back bit
-// by bit: -0 and NaN are no zeros.
+// bit of a byte first; then the elements whose bit is set, one behind the other. Expansion restores every
+// bit: -0 and NaN are not zeros.
 //
-// Elements are taken as a neuron's bytes have them (row_group.h, bundle.h, column.h). Those of a row group
-// are 16 rows of one column, then of the next, so that 16 bits are one column and an instruction that spreads
-// values by a mask makes the vector that a kernel multiplies. How many values are there is what the bits say:
-// a slot needs nothing beside it.
+// Elements have the order of the neuron's bytes (row_group.h, bundle.h, column.h). In a row group they are 16
+// rows of one column, then of the next, so that 16 bits are one column and an expand instruction with that
+// mask makes the vector that a kernel multiplies. The bits determine the number of values: a slot needs no
+// further fields.
 #pragma once
 
 #include <cstddef>
@@ -20,26 +20,26 @@
 
 namespace tierd {
 
-// How the bytes of a neuron are kept: as they are, as a bitmap, or as a codec (neuron_codec.h) writes them,
-// which has a name of its own. Names are part of the store's format.
+// The form of a neuron's bytes: dense, a bitmap, or the output of a codec (neuron_codec.h), whose own name
+// the store records. Names are part of the store's format.
 enum class Compression : uint8_t { none, bitmap, codec };
 // "none", "bitmap" or "codec".
 std::string_view name(Compression compression);
-// Nothing for any other name than "none" and "bitmap".
+// Returns nothing for any name other than "none" and "bitmap".
 std::optional<Compression> compression_by_name(std::string_view name);
 
-// Which elements a bitmap has a bit for.
+// The elements for which a bitmap has bits.
 struct Bitmap {
   uint32_t element_bytes = 1;     // 1, 2 or 4
-  std::byte zero = std::byte{0};  // what each byte of an element is that is left out
+  std::byte zero = std::byte{0};  // each byte of an element that is left out
 
   // `dense`: bytes of whole elements.
   constexpr uint64_t bits_bytes(uint64_t dense) const { return divide_up(dense / element_bytes, 8); }
 
-  // The bitmap of a site's neurons, floats by the value and q8_0 by the byte. There is none where an encoding
-  // has no zeros of its own, or where the parts would need different ones.
+  // Returns the bitmap of a site's neurons: floats by the value, q8_0 by the byte. Nothing if an encoding
+  // cannot represent a zero element, or if the parts need different bitmaps.
   static std::optional<Bitmap> of(const Cut& cut, const Encodings& encodings);
-  // The bitmap of one encoding, in row groups or else in plain order.
+  // Returns the bitmap of one encoding, in row groups or in plain order.
   static constexpr std::optional<Bitmap> of(Encoding encoding, bool row_groups) {
     switch (encoding) {
       case Encoding::f32:
@@ -47,7 +47,7 @@ struct Bitmap {
       case Encoding::f16:
       case Encoding::bf16:
         return Bitmap{2, std::byte{0}};
-      case Encoding::q8_0:  // row groups keep q + 128
+      case Encoding::q8_0:  // row groups store q + 128
         return Bitmap{1, row_groups ? std::byte{0x80} : std::byte{0}};
       default:
         return std::nullopt;
@@ -57,11 +57,11 @@ struct Bitmap {
   bool operator==(const Bitmap&) const = default;
 };
 
-// Bytes that `dense` takes as a bitmap: its bits and its values, nothing else.
+// Returns the bytes of `dense` as a bitmap: bits and values.
 uint64_t compressed_bytes(const Bitmap& bitmap, std::span<const std::byte> dense);
-// `out` has as many.
+// `out` has compressed_bytes() bytes.
 void compress(const Bitmap& bitmap, std::span<const std::byte> dense, std::span<std::byte> out);
-// The inverse. Error: corrupt, if `in` is not what the bits say, or has bits behind the last element.
+// The inverse. Error: corrupt if `in` has not the size that its bits imply, or bits behind the last element.
 Status decompress(const Bitmap& bitmap, std::span<const std::byte> in, std::span<std::byte> dense);
 
 }  // namespace tierd

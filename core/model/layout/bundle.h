@@ -8,16 +8,15 @@
 
 namespace tierd {
 
-// Neurons whose results are added up before they are added to the site's, by their number: the order of
-// arithmetic does not depend on which of them are here.
+// The number of neurons, by number, whose results are summed by themselves before the sum is added to the
+// site's: so the order of additions does not depend on which neurons are present.
 inline constexpr uint32_t kPartialNeurons = 64;
 
-// What the pieces of a bundle begin at multiples of, as spans do.
+// The alignment of a bundle's pieces, and of spans.
 inline constexpr uint64_t kPieceAlignment = 64;
 
-// Row i of gate (where there is one) and row i of up, in plain order, and column i of down (column.h), each
-// of `cols` values, one after the other, each padded to a multiple of 64 bytes: what an arena slot holds, and
-// what one read brings.
+// Row i of gate (if there is one) and row i of up, in plain order, and column i of down (column.h), each of
+// `cols` values, one after the other, each padded to 64 bytes: the content of an arena slot and of one read.
 struct Bundle {
   Encoding encoding = Encoding::f32;
   uint32_t cols = 0;
@@ -33,7 +32,7 @@ struct Bundle {
 
 // Neuron i is the bundle of row i of gate and of up and of column i of down. Results are added.
 struct Bundles {
-  uint32_t width = 0;  // of the stream: columns of gate and up, rows of down
+  uint32_t width = 0;  // of the hidden state: columns of gate and up, rows of down
   uint32_t inner = 0;  // neurons
   bool gated = false;
 

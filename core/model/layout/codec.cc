@@ -175,7 +175,7 @@ void encode(Encoding e, std::span<const float> in, std::span<std::byte> out) {
 }
 
 std::optional<size_t> first_lost_value(Encoding e, std::span<const float> values) {
-  // Up to here neither a value in 16 bits nor a scale, which is no larger than the values, overflows.
+  // Up to this magnitude neither a 16-bit value overflows nor a scale, which is no larger than the values.
   constexpr float kAlwaysHeld = 65504;
   const auto held = [](float value) { return std::fabs(value) <= kAlwaysHeld; };  // false for NaN
   if (std::ranges::all_of(values, held)) return std::nullopt;
@@ -198,7 +198,7 @@ std::optional<size_t> first_lost_value(Encoding e, std::span<const float> values
 }
 
 std::optional<size_t> first_not_finite(Encoding e, std::span<const std::byte> encoded) {
-  constexpr uint16_t kHalf = 0x7c00, kBrain = 0x7f80;  // exponents of what is not finite
+  constexpr uint16_t kHalf = 0x7c00, kBrain = 0x7f80;  // exponents of values that are not finite
   constexpr uint32_t kFloat = 0x7f800000;
   constexpr size_t kLastScale = 208;  // of q6_k
   const auto half = [](const std::byte* at) { return (load_u16(at) & kHalf) == kHalf; };

@@ -9,7 +9,7 @@
 namespace tierd {
 namespace {
 
-// Calls move(plain, place) for each block: where it begins in the plain order, and its place in the column.
+// Calls move(plain, place) for each block: its offset in the plain order and its position in the column.
 template <class Move>
 void for_each_block(Encoding e, uint64_t bytes, const Move& move) {
   const auto blocks = static_cast<uint32_t>(bytes / block_bytes(e));

@@ -1,6 +1,6 @@
-// An operator that is cut into its input channels, and how a column of weights lies in the store and in
-// memory: input j of such an operator, or column i of `down` in a bundle. Which columns are read changes from
-// token to token, so that each lies by itself; inside, what one instruction takes lies together.
+// An operator that is cut into its input channels, and the layout of a column of weights in the store and in
+// memory: input j of such an operator, or column i of `down` in a bundle. Different tokens read different
+// columns, so each column is contiguous; inside it, the data of one vector instruction is contiguous.
 //
 //   f32, f16, bf16   value after value
 //   q8_0, q4_0       strips of 16 blocks (512 values): their 16 scales (f16), then their values, block after
@@ -20,8 +20,7 @@
 
 namespace tierd {
 
-// Column j of operators that share an input, as wide as they are together: what an arena slot holds. Values
-// that are missing in the last block are zero.
+// Column j of stacked operators: the content of an arena slot. The last block is padded with zero values.
 struct Column {
   Encoding encoding = Encoding::f32;
   uint32_t rows = 0;
@@ -35,7 +34,7 @@ struct Column {
 // added.
 struct Columns {
   uint32_t n_in = 0;   // neurons
-  uint32_t n_out = 0;  // of all operators together
+  uint32_t n_out = 0;  // outputs of all operators together
 
   static constexpr bool kAdded = true;
   static constexpr uint32_t kRun = kPartialNeurons;
@@ -52,12 +51,12 @@ struct Columns {
 inline constexpr uint32_t kStripBlocks = 16;
 inline constexpr uint32_t kScaleBytes = 2;
 
-// Bytes of a block's values, without its scale.
+// Returns the bytes of a block's values, without its scale.
 constexpr uint32_t quant_bytes(Encoding e) {
   return block_bytes(e) - kScaleBytes;
 }
 
-// Where in a column of `blocks` blocks those of one block are, in bytes from the column's begin.
+// The positions of a block's scale and values in a column of `blocks` blocks, in bytes from its beginning.
 struct BlockPlace {
   uint64_t scale;
   uint64_t quants;
@@ -65,13 +64,13 @@ struct BlockPlace {
 constexpr BlockPlace place_in_column(Encoding e, uint32_t blocks, uint32_t block) {
   const uint32_t in_strip = block % kStripBlocks, first = block - in_strip;
   const uint64_t strip = uint64_t{first} * block_bytes(e);
-  // Without std::min, whose references to a constant a GPU's code cannot follow.
+  // Without std::min, whose references to constants device code of a GPU cannot use.
   const uint32_t left = blocks - first, scales = left < kStripBlocks ? left : kStripBlocks;
   return {strip + in_strip * kScaleBytes, strip + scales * kScaleBytes + in_strip * quant_bytes(e)};
 }
 
-// As encode and decode (codec.h), of a whole column: values.size() is a multiple of block_values(e), `column`
-// has encoded_bytes(e, values.size()) bytes.
+// As encode and decode (codec.h), for a whole column: values.size() is a multiple of block_values(e),
+// `column` has encoded_bytes(e, values.size()) bytes.
 void encode_column(Encoding e, std::span<const float> values, std::span<std::byte> column);
 void decode_column(Encoding e, std::span<const std::byte> column, std::span<float> values);
 

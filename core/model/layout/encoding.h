@@ -23,7 +23,7 @@ enum class Encoding : uint16_t {
 inline constexpr std::array kAllEncodings = {Encoding::f32,  Encoding::f16,  Encoding::bf16, Encoding::q8_0,
                                              Encoding::q4_0, Encoding::q4_k, Encoding::q5_k, Encoding::q6_k};
 
-inline constexpr uint32_t kQuantBlock = 32;   // values of a block; kernels add block by block in any encoding
+inline constexpr uint32_t kQuantBlock = 32;   // values of a block; kernels add by blocks in every encoding
 inline constexpr uint32_t kSuperBlock = 256;  // of a K-quant
 
 std::string_view name(Encoding encoding);
@@ -32,8 +32,7 @@ std::optional<Encoding> encoding_by_name(std::string_view name);
 constexpr bool is_k_quant(Encoding e) {
   return e == Encoding::q4_k || e == Encoding::q5_k || e == Encoding::q6_k;
 }
-// Values that share bytes: 1 for floats, 32 or 256 for the block encodings. Row lengths must be a multiple of
-// it.
+// The values that share bytes: 1 for floats, 32 or 256 for block encodings. Row lengths are a multiple.
 constexpr uint32_t block_values(Encoding e) {
   if (is_k_quant(e)) return kSuperBlock;
   return e == Encoding::q8_0 || e == Encoding::q4_0 ? kQuantBlock : 1;

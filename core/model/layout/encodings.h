@@ -1,4 +1,4 @@
-// In which encodings the weights of a site are.
+// The encodings of a site's weights.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace tierd {
 
-// One for each of the operators that are stacked in a site, in their order: q, k and v; gate, up and down.
-// Columns have one in common, so that a column is one run of blocks: there all are alike.
+// One encoding for each of the operators that are stacked in a site, in their order: q, k and v; gate, up and
+// down. All are equal in sites with columns, so that a column is one run of blocks.
 class Encodings {
  public:
   Encodings() = default;
@@ -26,7 +26,7 @@ class Encodings {
   auto end() const { return list_.end(); }
   bool operator==(const Encodings&) const = default;
 
-  // They are not all the same.
+  // Whether they differ.
   bool mixed() const {
     return std::ranges::any_of(list_, [this](Encoding e) { return e != front(); });
   }

@@ -10,9 +10,9 @@
 
 namespace tierd {
 
-// How the bytes of an expert lie, in an arena slot and in what one read brings: the rows of gate, those of up
-// and those of down, in row groups as dense operators have them. Blocks run along the rows, so every encoding
-// stays what it is in the source, and each matrix may have its own. Each begins at a multiple of 64 bytes.
+// The layout of an expert's bytes in an arena slot and in its extent: the rows of gate, of up and of down, in
+// row groups as in dense operators. Blocks run along the rows, so every encoding is that of the source, and
+// each matrix may have its own. Each matrix begins at a multiple of 64 bytes.
 struct ExpertMatrices {
   uint32_t width = 0;  // columns of gate and up, rows of down
   uint32_t inner = 0;  // rows of gate and up, columns of down
@@ -36,7 +36,7 @@ struct ExpertMatrices {
   }
 };
 
-// Neuron e is the network of expert e, times what the router says. Results are added, one after the other.
+// Neuron e is the network of expert e, times the router's weight. Results are added, one after the other.
 struct Experts {
   uint32_t width = 0;
   uint32_t inner = 0;

@@ -15,7 +15,7 @@ constexpr uint32_t kMostBlocks = 16;  // of a super-block
 constexpr uint32_t kMostScale = 63;   // 6 bits
 constexpr uint32_t kMostScale6 = 127;
 
-// Where the fields of a super-block begin.
+// The offsets of a super-block's fields.
 struct Fields {
   uint32_t d;
   uint32_t scales;
@@ -29,7 +29,7 @@ constexpr Fields fields_of(Encoding e) {
   return {208, 192, 128, 0};
 }
 
-// Where the bits of a value are: a byte with its nibble, and one with the bits above it.
+// The position of a value's bits: a byte with its nibble, and a byte with the bits above it.
 struct Place {
   uint32_t low;
   uint32_t low_shift;
@@ -64,7 +64,7 @@ void add_bits(std::byte& byte, uint32_t bits) {
   byte |= static_cast<std::byte>(bits);
 }
 
-// The quant of the value that stands i places further on in the same block.
+// Returns the quant of the value `i` positions after the one at `place`, in the same block.
 int quant_at(Encoding e, const std::byte* super_block, const Place& place, uint32_t i) {
   const uint32_t low = number(super_block[place.low + i]) >> place.low_shift & 15;
   const uint32_t high = number(super_block[place.high + i]) >> place.high_shift & high_mask(e);
@@ -78,8 +78,8 @@ void put_quant(Encoding e, std::byte* super_block, uint32_t j, int quant) {
   if (e != Encoding::q4_k) add_bits(super_block[place.high], bits >> 4 << place.high_shift);
 }
 
-// Twelve bytes for 8 scales and 8 minima of 6 bits: the first four of each have bytes of their own, whose top
-// bits hold the top bits of the other four; the rest of those share a byte.
+// Twelve bytes hold 8 scales and 8 minima of 6 bits: the first four of each have one byte each, whose top two
+// bits hold the top bits of the other four; the lower bits of those share a byte.
 void put_scale(Encoding e, std::byte* super_block, uint32_t block, KScale value) {
   std::byte* s = super_block + fields_of(e).scales;
   if (e == Encoding::q6_k) {
@@ -98,13 +98,13 @@ void put_scale(Encoding e, std::byte* super_block, uint32_t block, KScale value)
   add_bits(s[block], min >> 4 << 6);
 }
 
-// x in steps, to the nearest; 0 where there are none.
+// Returns x in steps, rounded to the nearest; 0 if step is 0.
 int steps(float x, float step, int least, int most) {
   if (step == 0) return 0;
   return std::clamp(static_cast<int>(std::lrint(x / step)), least, most);
 }
 
-// What the blocks would be scaled with if their scales were floats.
+// The ideal steps and minima of the blocks, as floats.
 struct Spans {
   std::array<float, kMostBlocks> step{};
   std::array<float, kMostBlocks> min{};

@@ -1,4 +1,4 @@
-// Halves as they lie in blocks, wherever they begin.
+// Loads and stores 16-bit values at any alignment.
 #pragma once
 
 #include <cstddef>

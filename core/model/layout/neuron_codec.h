@@ -1,5 +1,5 @@
-// A codec writes the bytes of a neuron as fewer bytes and gives them back, whatever encoding they are in. It
-// is a plugin (core/strategy/codec.h), which whoever stores neurons or reads them need not know.
+// A codec compresses the bytes of a neuron in any encoding and expands them again. It is a plugin
+// (core/strategy/codec.h); code that stores or reads neurons sees only this interface.
 #pragma once
 
 #include <cstddef>
@@ -15,19 +15,18 @@ class NeuronCodec {
  public:
   virtual ~NeuronCodec() = default;
 
-  // A store keeps this name, which has letters, digits, '-' and '_'.
+  // Stores record this name, which consists of letters, digits, '-' and '_'.
   virtual std::string_view name() const = 0;
-  // A store keeps what it was told, such as "level=3". Expanding does not depend on it.
+  // Stores record the settings, such as "level=3". Expansion does not depend on them.
   virtual std::string_view settings() const = 0;
 
-  // The functions below may be called from any thread, by several at once. Errors name the codec.
+  // Any thread may call the functions below, several at once. Errors name the codec.
 
-  // `kept` becomes what `dense` is compressed to, at least one byte; the same for the same bytes. Errors:
-  // plugin_fault, no_space.
+  // Compresses `dense` to `kept`, at least one byte, always to the same. Errors: plugin_fault, no_space.
   virtual Status compress(std::span<const std::byte> dense, std::vector<std::byte>& kept) const = 0;
-  // Fills `dense` with what was compressed, which begins at `kept`; what lies behind it, such as an extent's
-  // padding, is passed over. Errors: corrupt, where it is not what was compressed or was made from more or
-  // fewer bytes; plugin_fault, no_space. After an error `dense` may hold anything.
+  // Fills `dense` from the compressed bytes at the beginning of `kept`; bytes behind them, such as an
+  // extent's padding, are ignored. Errors: corrupt if `kept` is no output of compress() for dense.size()
+  // bytes; plugin_fault, no_space. After an error the content of `dense` is undefined.
   virtual Status expand(std::span<const std::byte> kept, std::span<std::byte> dense) const = 0;
 };
 

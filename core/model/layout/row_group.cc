@@ -12,7 +12,7 @@ namespace {
 constexpr uint32_t kChunk = 4;  // bytes of one row in a chunk
 constexpr uint32_t kLargestBlock = block_bytes(Encoding::q6_k);
 
-// What a block encoding has beside its chunks: scales in f16, and where both are in the plain order.
+// The scales of a block encoding, in f16: bytes, and offset in the plain order.
 struct Scales {
   uint32_t bytes;
   uint32_t at;
@@ -27,19 +27,19 @@ constexpr uint32_t chunks_at(Encoding e) {
 constexpr uint32_t chunks_of(Encoding e) {
   return (block_bytes(e) - scales_of(e).bytes) / kChunk;
 }
-// Where they are in a block of a group: scale after scale, each of 16 rows, then chunk after chunk.
+// Offsets in a block of a group: scale after scale, each of 16 rows, then chunk after chunk.
 constexpr uint32_t scale_in_group(uint32_t row, uint32_t byte) {
   return (byte / 2 * kGroupRows + row) * 2;
 }
 constexpr uint32_t chunk_in_group(Encoding e, uint32_t row, uint32_t chunk) {
   return kGroupRows * scales_of(e).bytes + (chunk * kGroupRows + row) * kChunk;
 }
-// What turns a stored byte of a block encoding into the plain one and back.
+// The byte that is xored with a stored byte to give the plain one and back.
 constexpr std::byte bias_of(Encoding e) {
   return e == Encoding::q8_0 ? std::byte{0x80} : std::byte{0};
 }
 
-// One column block of one row. Every size is a constant, so that each copy is a load and a store.
+// Packs one column block of one row. Every size is a constant, so that each copy is a load and a store.
 template <Encoding e>
 void pack_block(uint32_t row, const std::byte* in, std::byte* out) {
   if constexpr (is_quantized(e)) {

@@ -1,5 +1,5 @@
-// How the rows of a dense operator lie in the store and in memory, so that a kernel reads them in order with
-// every lane of a 512-bit vector busy.
+// The layout of a dense operator's rows in the store and in memory, which lets a kernel read them in order
+// with every lane of a 512-bit vector busy.
 //
 // 16 consecutive output rows form a *row group*; a neuron of rows is a run of whole groups. Inside a
 // group, column blocks follow each other, and inside a block the 16 rows are interleaved:
@@ -38,7 +38,7 @@ constexpr uint64_t group_bytes(Encoding e, uint32_t cols) {
 void pack_row_group(Encoding e, uint32_t rows, uint32_t cols, std::span<const std::byte> plain,
                     std::span<std::byte> group);
 
-// The inverse, of one row (0 … 15): its bytes in plain order, and its values.
+// The inverse for one row (0 … 15): its bytes in plain order, and its values.
 void unpack_row_bytes(Encoding e, uint32_t row, std::span<const std::byte> group, std::span<std::byte> out);
 void unpack_row(Encoding e, uint32_t row, std::span<const std::byte> group, std::span<float> out);
 

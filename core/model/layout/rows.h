@@ -13,8 +13,8 @@
 namespace tierd {
 
 // Neuron i is `rows` rows, from row i * rows on, in row groups (row_group.h). Results have their own places,
-// so that they are exact in any order. Operators that share an input are stacked: where they differ in
-// encoding, each begins with a neuron, so that a neuron has one.
+// so that they are exact in any order. Operators that share an input are stacked: if they differ in encoding,
+// each begins with a new neuron, so that a neuron has one encoding.
 struct Rows {
   uint32_t n_in = 0;
   std::vector<uint32_t> stacked;  // rows of each operator
@@ -32,7 +32,7 @@ struct Rows {
   uint32_t groups_of(uint32_t neuron) const {
     return static_cast<uint32_t>(divide_up(rows_of(neuron), kGroupRows));
   }
-  // The operator that a row belongs to.
+  // Returns the operator that a row belongs to.
   size_t operator_of(uint32_t row) const {
     size_t part = 0;
     for (; part + 1 < stacked.size() && row >= stacked[part]; ++part) row -= stacked[part];
@@ -42,11 +42,11 @@ struct Rows {
     return encodings[operator_of(first_row(neuron))];
   }
 
-  // Without padding: whole row groups.
+  // Returns the bytes of whole row groups, without padding.
   uint64_t bytes(const Encodings& encodings, uint32_t neuron) const {
     return groups_of(neuron) * group_bytes(encoding_of(neuron, encodings), n_in);
   }
-  // The bytes of the weights alone, without padding.
+  // Returns the bytes of the weights alone, without padding.
   uint64_t tensor_bytes(const Encodings& encodings) const {
     uint64_t bytes = 0;
     for (size_t part = 0; part < stacked.size(); ++part)

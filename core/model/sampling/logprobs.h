@@ -1,4 +1,4 @@
-// What a model says of a token: natural logarithms of its own probabilities, before any sampler's option.
+// The model's own probabilities of tokens, as natural logarithms, before any option of the sampler.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ struct TokenLogprob {
 
 struct Logprobs {
   TokenLogprob chosen;
-  std::vector<TokenLogprob> top;  // the most probable ones, falling; equals by rising id
+  std::vector<TokenLogprob> top;  // the most probable tokens, falling; equal ones by rising id
 };
 
-// `logits`: [vocab], all finite. `token` < logits.size(); at most logits.size() of `top` come.
+// `logits`: [vocab], all finite. `token` < logits.size(). Returns at most `top` most probable tokens.
 Logprobs logprobs_of(std::span<const float> logits, uint32_t token, size_t top);
 
 }  // namespace tierd

@@ -25,7 +25,7 @@ Status check_finite(std::span<const float> logits) {
       fmt::format("the logit of token {} is {}, expected a finite number", it - logits.begin(), *it)};
 }
 
-// Whoever forbids a token gives it this.
+// The logit of a forbidden token.
 constexpr float kNever = -std::numeric_limits<float>::infinity();
 
 bool by_falling_logit(float a, uint32_t a_token, float b, uint32_t b_token) {
@@ -104,7 +104,7 @@ Result<uint32_t> Sampler::sample(std::span<const float> logits) {
   return token;
 }
 
-// With the request's own wishes.
+// Returns the logits with the bias and the penalties.
 std::span<const float> Sampler::adjusted(std::span<const float> logits) {
   const bool penalized = penalties_.active() && has(SamplerStep::penalties);
   if (options_->logit_bias.empty() && !penalized) return logits;
@@ -121,7 +121,7 @@ std::span<const float> Sampler::adjusted(std::span<const float> logits) {
 void Sampler::run(SamplerStep step, std::span<const float> logits) {
   switch (step) {
     case SamplerStep::penalties:
-      return;  // the logits have them
+      return;  // applied by adjusted()
     case SamplerStep::top_n_sigma:
       return keep_within_sigma(logits);
     case SamplerStep::top_k:
@@ -139,7 +139,7 @@ void Sampler::run(SamplerStep step, std::span<const float> logits) {
   }
 }
 
-// Everybody who may be drawn, by falling logit; only the k highest where nobody else will be looked at.
+// Fills candidates_ with the allowed tokens by falling logit; only the k highest if no step needs the others.
 void Sampler::rank(std::span<const float> logits) {
   candidates_.clear();
   for (uint32_t token = 0; token < logits.size(); ++token) {
@@ -166,7 +166,7 @@ void Sampler::keep_top_k() {
   candidates_.erase(candidates_.begin() + options_->top_k, candidates_.end());
 }
 
-// The mean and the deviation are those of all logits that samplers before this one have left.
+// Mean and deviation are those of all logits that the steps before this one have kept.
 void Sampler::keep_within_sigma(std::span<const float> logits) {
   if (options_->top_n_sigma <= 0) return;
   double sum = 0, squares = 0, count = 0;
@@ -186,7 +186,7 @@ void Sampler::keep_within_sigma(std::span<const float> logits) {
   std::erase_if(candidates_, [&](const Candidate& c) { return c.logit < least; });
 }
 
-// Those whose information is nearest to the expected one (Meister et al. 2022).
+// Keeps the tokens whose information is nearest to the expected one (Meister et al. 2022).
 void Sampler::keep_typical() {
   if (options_->typical_p >= 1) return;
   const double total = whole();
@@ -222,9 +222,9 @@ void Sampler::keep_min_p() {
   std::erase_if(candidates_, [&](const Candidate& c) { return c.weight < least; });
 }
 
-// "Exclude top choices": of those above the threshold only the least probable stays.
+// "Exclude top choices": of the tokens above the threshold only the least probable is kept.
 void Sampler::exclude_top_choices() {
-  // Nothing is drawn where nothing can be left out, so that other options' texts stay what they are.
+  // Draws no random number if nothing can be left out, so that texts without this option do not change.
   if (options_->xtc_probability <= 0 || options_->xtc_threshold > 0.5f || candidates_.size() < 2) return;
   if (random_.uniform() >= options_->xtc_probability) return;
   const double least = options_->xtc_threshold * whole();
@@ -245,7 +245,7 @@ uint32_t Sampler::draw() {
     left -= c.weight;
     if (left < 0) return c.token;
   }
-  return candidates_.back().token;  // rounding ate the last sliver
+  return candidates_.back().token;  // rounding has used up the sum
 }
 
 }  // namespace tierd

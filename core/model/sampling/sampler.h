@@ -14,20 +14,20 @@
 
 namespace tierd {
 
-// By llama.cpp's names. The bias comes first, then the samplers in their order.
+// The names are llama.cpp's. The bias is added first, then the samplers run in their order.
 struct SamplerOptions {
   std::vector<SamplerStep> samplers = default_samplers();
-  float temperature = 0.8f;  // 0: greedy: bias and penalties count, the filters and the seed do not
+  float temperature = 0.8f;  // 0: greedy: bias and penalties apply, filters and seed do not
   uint32_t top_k = 40;       // keep the k most probable; 0: all
-  float top_p = 0.95f;       // keep the fewest most probable that reach this sum, at least one; 1: all
-  float min_p = 0.05f;       // keep those at least so probable in relation to the most probable; 0: all
+  float top_p = 0.95f;       // keep the fewest most probable whose sum reaches this, at least one; 1: all
+  float min_p = 0.05f;       // keep tokens with at least this share of the highest probability; 0: all
   float typical_p =
-      1;  // keep the fewest of nearly average information that reach this sum, at least one; 1: all
-  float top_n_sigma = -1;      // keep logits within so many standard deviations of the highest; <= 0: all
-  float xtc_probability = 0;   // how often the most probable ones are left out, but for the last of them
-  float xtc_threshold = 0.1f;  // that are at least so probable; above 0.5: none ever
+      1;  // keep the fewest of nearly average information whose sum reaches this, at least one; 1: all
+  float top_n_sigma = -1;      // keep logits within this many standard deviations of the highest; <= 0: all
+  float xtc_probability = 0;   // how often the top choices but the least probable of them are left out
+  float xtc_threshold = 0.1f;  // least probability of a top choice; above 0.5: none ever
   PenaltyOptions penalties = {};
-  // Added to the logits of tokens; -INFINITY: never taken.
+  // Added to the logits of tokens; -INFINITY: the token is never chosen.
   std::vector<std::pair<uint32_t, float>> logit_bias = {};
   uint64_t seed = 0;
 };
@@ -36,15 +36,15 @@ class Sampler {
  public:
   // Error: invalid_argument naming the option.
   static Result<Sampler> create(const SamplerOptions& options);
-  // The same with options that several samplers share, and a seed in place of theirs.
+  // The same with options that several samplers share; `seed` replaces theirs.
   static Result<Sampler> create(std::shared_ptr<const SamplerOptions> options, uint64_t seed);
 
-  // A token of the text that was not sampled here: the prompt's.
+  // Adds a token of the text that this sampler did not choose: the prompt's.
   void accept(uint32_t token) { penalties_.accept(token); }
 
-  // The next token, which is accepted. The same options and logits give the same tokens, everywhere. Equal
-  // logits rank by lower id. Errors: corrupt where a logit is not finite, naming it; invalid_argument where
-  // the bias leaves none. Not thread-safe.
+  // Chooses the next token and accepts it. The same options and logits give the same tokens on every machine.
+  // Equal logits rank by lower id. Errors: corrupt if a logit is not finite, naming it; invalid_argument if
+  // the bias forbids every token. Not thread-safe.
   Result<uint32_t> sample(std::span<const float> logits);
 
  private:
@@ -71,8 +71,8 @@ class Sampler {
   double whole() const;
 
   std::shared_ptr<const SamplerOptions> options_;
-  bool all_are_ranked_ = false;  // what comes before top_k, where it is there, needs more than the k highest
-  bool sigma_is_of_all_ = true;  // nothing that comes before top_n_sigma leaves a logit out
+  bool all_are_ranked_ = false;  // some step before top_k, if there is a top_k, needs more than the k highest
+  bool sigma_is_of_all_ = true;  // no step before top_n_sigma removes a logit
   Random random_;
   Penalties penalties_;
   std::vector<float> adjusted_;

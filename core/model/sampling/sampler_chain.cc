@@ -13,7 +13,7 @@ namespace {
 struct KnownStep {
   SamplerStep step;
   char letter;
-  std::array<std::string_view, 4> names;  // the first is llama.cpp's own, the others it reads as well
+  std::array<std::string_view, 4> names;  // llama.cpp's own name, then the others that it accepts
 };
 constexpr std::array kSteps = {
     KnownStep{SamplerStep::penalties, 'e', {"penalties"}},
@@ -34,7 +34,7 @@ const KnownStep* by_name(std::string_view name) {
   return found == kSteps.end() ? nullptr : &*found;
 }
 
-// The names of the letters, where the text is nothing but letters.
+// Returns the names of the letters if the text consists of letters of steps.
 std::optional<std::vector<std::string_view>> of_letters(std::string_view text) {
   std::vector<std::string_view> names;
   for (const char letter : text) {

@@ -1,4 +1,4 @@
-// The order in which a sampler narrows down who may be drawn: llama.cpp's --samplers.
+// The order of the sampler's steps, which narrow down the candidates: llama.cpp's --samplers.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +11,23 @@
 namespace tierd {
 
 enum class SamplerStep : uint8_t {
-  penalties,  // first, where it is there
+  penalties,  // first, if included
   top_n_sigma,
   top_k,
   typical_p,
   top_p,
   min_p,
   xtc,
-  temperature,  // what follows sees probabilities at that temperature
+  temperature,  // later steps see probabilities at that temperature
 };
 
-// Those of llama.cpp's default chain: filters see probabilities before temperature.
+// Returns llama.cpp's default chain: filters see probabilities before temperature.
 std::vector<SamplerStep> default_samplers();
 
-// A list of names with ; between them ("top_k;top_p;temperature"), or a letter for each ("kpt"), as llama.cpp
-// reads them: what is not named does nothing. Dry is taken and does nothing, as where its multiplier is 0.
-// Error: invalid_argument with `origin`, for what is unknown, named twice, or penalties that are not first.
+// Parses a list of names with ; between them ("top_k;top_p;temperature"), or a letter for each ("kpt"), as
+// llama.cpp does: a step that is not listed is not run. "dry" is accepted and has no effect, as with
+// multiplier 0. Error: invalid_argument with `origin`, for a name that is unknown or listed twice, or
+// penalties that are not first.
 Result<std::vector<SamplerStep>> parse_samplers(std::string_view text, std::string_view origin);
 // "penalties;top_n_sigma;..."
 std::string samplers_text(const std::vector<SamplerStep>& steps);

@@ -7,7 +7,7 @@
 namespace tierd {
 namespace {
 
-// Bytes that are printable in Latin-1 keep their code point; the other 68 take U+0100 to U+0143 in order.
+// Bytes that are printable in Latin-1 keep their code point; the other 68 have U+0100 to U+0143 in order.
 constexpr bool keeps_code_point(uint32_t byte) {
   return (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
 }

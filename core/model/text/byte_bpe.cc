@@ -30,7 +30,7 @@ void ByteBpe::index_tokens() {
   user_defined_ = TokenFinders::of(vocab_, false);
   control_and_user_defined_ = TokenFinders::of(vocab_, true);
   // Some vocabularies lack bytes that their training text did not have. Those bytes become the unknown token,
-  // or nothing at all, as elsewhere.
+  // or are left out, as in other programs.
   mergeable_ = mergeable_tokens(vocab_);
   for (uint32_t byte = 0; byte < 256; ++byte) {
     const auto it = tokens_.find(byte_character(static_cast<uint8_t>(byte)));
@@ -62,7 +62,7 @@ Status ByteBpe::index_merges(std::string_view origin) {
       tokens[i] = it->second;
     }
     merges_.try_emplace(pair_key(tokens[0], tokens[1]),
-                        Merged{rank, tokens[2]});  // the first of equals counts
+                        Merged{rank, tokens[2]});  // the first of equal merges counts
   }
   return {};
 }

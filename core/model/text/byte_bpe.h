@@ -18,7 +18,7 @@ namespace tierd {
 
 class ByteBpe final : public Tokenizer {
  public:
-  // `vocab` has passed the checks of make_tokenizer.
+  // `vocab` must have passed the checks of make_tokenizer.
   static Result<std::unique_ptr<Tokenizer>> make(Vocab vocab, std::string_view origin);
 
   std::vector<uint32_t> encode(std::string_view text, bool add_special, bool parse_special) const override;
@@ -35,7 +35,7 @@ class ByteBpe final : public Tokenizer {
 
   PreTokenizer pre_tokenizer_;
   std::array<uint32_t, 256> byte_tokens_{};                // kNoToken: left out
-  std::unordered_map<std::string_view, uint32_t> tokens_;  // keys lie in vocab_
+  std::unordered_map<std::string_view, uint32_t> tokens_;  // keys point into vocab_
   std::vector<bool> mergeable_;                            // by token
   std::unordered_map<uint64_t, Merged> merges_;            // left << 32 | right
   TokenFinders user_defined_;

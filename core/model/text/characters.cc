@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kLongestCharacter = 4;
 
-// Matches one kind of characters.
+// Matches one class of characters.
 class Kind {
  public:
   explicit Kind(const char* expression) {
@@ -54,7 +54,7 @@ const Kind& words() {
   return kind;
 }
 
-// Empty where the text begins or ends with none.
+// Both return an empty view if the text does not begin or end with a whole character.
 std::string_view first_character(std::string_view text) {
   return text.empty() ? text : text.substr(0, utf8_character_bytes(text, 0));
 }

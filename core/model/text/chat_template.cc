@@ -18,29 +18,30 @@ std::string trimmed(std::string_view text) {
   return std::string(text.substr(begin, text.find_last_not_of(kSpace) + 1 - begin));
 }
 
-// In the marks of a turn: EOS, and BOS but at the very beginning, where the tokenizer puts it.
+// Placeholders in the marks of a turn: EOS, and BOS, which is left out at the beginning of the text because
+// the tokenizer adds it there.
 constexpr std::string_view kEosMark = "{eos}";
 constexpr std::string_view kBosMark = "{bos}";
 
-// What stands before and after what one of them says.
+// The text before and after the content of a message.
 struct Turn {
   std::string_view before;
   std::string_view after;
   bool trims = false;
 };
 
-// Where the system's words stand.
+// The position of the system message.
 enum class System : uint8_t {
-  in_turns,       // of its own, any number of them
-  in_first_user,  // between its marks, before what the user says first
+  in_turns,       // a turn of its own; any number of them
+  in_first_user,  // inside the first user message, between its marks, before the content
   in_last_user,
   nowhere,
 };
 
-// What an assistant thought before it spoke, up to </think>, in turns that are over.
+// The treatment of an assistant's reasoning, up to </think>, in past turns.
 enum class Thoughts : uint8_t { stay, go, go_with_lines };
 
-// Turns of tools, whose answers stand side by side: what stands before, around each and after them.
+// The turns of consecutive tool results: the text before, around each and after them.
 struct ToolTurns {
   std::string_view begin;
   Turn each;
@@ -49,12 +50,12 @@ struct ToolTurns {
 
 struct Form {
   Turn system, user, assistant;
-  std::string_view next;  // how the assistant begins
+  std::string_view next;  // the beginning of the assistant's turn
   System where = System::in_turns;
-  std::string_view preface = {};                // before what the system says first
-  std::optional<std::string_view> silent = {};  // what the system says where it says nothing
+  std::string_view preface = {};                // before the content of the first system message
+  std::optional<std::string_view> silent = {};  // default system message
   Thoughts thoughts = Thoughts::stay;
-  std::optional<ToolTurns> tools = {};  // none: the form has no turns of tools
+  std::optional<ToolTurns> tools = {};  // nothing: the form has no turns of tools
 };
 
 constexpr Turn kIm[] = {{"<|im_start|>system\n", "<|im_end|>\n"},
@@ -109,8 +110,7 @@ constexpr Form kFormLlama3 = {.system = kHeader[0],
                               .assistant = kHeader[2],
                               .next = kHeaderNext,
                               .tools = kHeaderTools};
-// The day is the one that these templates name where they are not told the time, so that the same chat is the
-// same text tomorrow.
+// The date that these templates write without a clock, so that a chat is the same text on every day.
 constexpr Form kFormLlama31 = {
     .system = kHeader[0],
     .user = kHeader[1],
@@ -191,14 +191,14 @@ constexpr Form kFormPersimmon = {{"", "\n\n"}, {"human: ", "\n\n"}, {"adept: ", 
 // Writes a chat in one form.
 class Writer {
  public:
-  // `silent`: what the system says where it says nothing.
+  // `silent`: the system message of a chat without one.
   Writer(const Form& form, std::optional<std::string_view> silent, const std::string& begin,
          const std::string& end)
       : form_(form), silent_(silent), begin_(begin), end_(end) {}
 
   std::string write(std::span<const ChatMessage> messages) {
     const bool told = messages.front().role == "system";
-    std::string system;  // what a user's turn begins with
+    std::string system;  // system message inside a user's turn
     size_t bearer = messages.size();
     if (form_.where == System::in_turns) {
       if (!told && silent_) turn(form_.system, std::string(*silent_), form_.preface);
@@ -267,7 +267,7 @@ class Writer {
   std::string out_;
 };
 
-// Jinja's strings are quoted either way, and have line feeds as they are or written out.
+// Normalizes quotes and line feeds: Jinja's strings may have either quote, and line feeds literal or as \n.
 std::string normalized(std::string_view text) {
   std::string out;
   for (size_t i = 0; i != text.size(); ++i) {
@@ -285,9 +285,9 @@ std::string normalized(std::string_view text) {
 struct ChatTemplate::Family {
   const char* name;
   const Form& form;
-  // What its templates contain, and none of the families above it.
+  // Strings that its templates contain, and that those of the families above do not.
   std::vector<std::string_view> marks;
-  std::string_view without = {};  // what they do not contain
+  std::string_view without = {};  // a string that they do not contain
 
   bool has(const std::string& chat_template) const {
     const auto in = [&](std::string_view mark) { return chat_template.find(mark) != std::string::npos; };
@@ -295,7 +295,7 @@ struct ChatTemplate::Family {
   }
 };
 
-// In the order in which a template is looked at.
+// Sorted by precedence: the first family that matches a template names it.
 const std::vector<ChatTemplate::Family>& ChatTemplate::families() {
   static constexpr Form kQwen15Form = chatml_saying("You are a helpful assistant");
   static constexpr Form kQwen2Form = chatml_saying("You are a helpful assistant.");

@@ -1,6 +1,6 @@
-// How the messages of a chat become the text that a model was trained on. A model's own template is a program
-// (Jinja), and programs out of model files are not run: the families are written here, and a template is
-// taken for one of a family only where it is known whole.
+// Turns the messages of a chat into the text that a model was trained on. A model's own template is a program
+// (Jinja), and programs from model files are not run: the families are written here, and a template is mapped
+// to a family only if all of it is known.
 #pragma once
 
 #include <span>
@@ -22,16 +22,16 @@ struct ChatMessage {
 
 class ChatTemplate {
  public:
-  // Error: invalid_argument, listing the known ones.
+  // Error: invalid_argument, listing the known names.
   static Result<ChatTemplate> named(std::string_view name, const Vocab& vocab);
-  // Finds the family of the model's own template. Error: unsupported where that is not known whole, naming
-  // the family that it resembles, or where the model has none, listing the known ones.
+  // Finds the family of the model's own template. Error: unsupported if the template is not known, naming the
+  // family that it resembles, or if the model has none, listing the known names.
   static Result<ChatTemplate> of(const Vocab& vocab);
   static std::vector<std::string_view> names();
 
-  // The text up to where the assistant speaks next; control tokens are written out, BOS is not. Errors:
-  // invalid_argument for a role that there is not, or an order that the family or the model's template does
-  // not have.
+  // Returns the text up to the beginning of the assistant's next turn; control tokens are written out, BOS is
+  // not. Errors: invalid_argument for an unknown role, or for an order of messages that the family or the
+  // model's template does not accept.
   Result<std::string> apply(std::span<const ChatMessage> messages) const;
 
   std::string_view name() const;
@@ -44,7 +44,7 @@ class ChatTemplate {
   std::vector<ChatMessage> without_empty_system(std::span<const ChatMessage> messages) const;
 
   const Family* family_;
-  const KnownTemplate* known_;  // the model's own; nullptr: the family was chosen by name
+  const KnownTemplate* known_;  // the model's own template; nullptr if the family was chosen by name
   std::string end_;             // the pieces of EOS and BOS
   std::string begin_;
 };

@@ -7,7 +7,7 @@ namespace tierd {
 namespace {
 
 constexpr std::string_view kSpace = " \t\r\n\v\f";
-// The marks around strings and tags in a canonical text. Templates hold no such characters.
+// The marks around strings and tags in a canonical text. Templates do not contain these characters.
 constexpr char kStringMark = '\x01';
 constexpr char kTagMark = '\x02';
 
@@ -16,7 +16,7 @@ bool is_word(char c) {
          static_cast<unsigned char>(c) >= 0x80;
 }
 
-// A string of Python's and Jinja's, from behind its quote; moves `at` behind the closing one.
+// Reads a Python or Jinja string from behind its opening quote; moves `at` behind the closing one.
 std::string read_string(std::string_view text, size_t& at, char quote) {
   std::string read;
   for (; at < text.size() && text[at] != quote; ++at) {
@@ -59,7 +59,7 @@ class Canonical {
     return text_.size();
   }
 
-  // The text between two tags, as far as it is written.
+  // Appends the text between two tags as Jinja outputs it.
   void literal(std::string_view part, size_t tag) {
     if (after_ == After::dash) {
       part.remove_prefix(std::min(part.find_first_not_of(kSpace), part.size()));
@@ -111,7 +111,7 @@ class Canonical {
   std::string_view text_;
   size_t at_ = 0;
   After after_ = After::start;
-  bool at_line_begin_ = true;  // where the text of the next literal begins
+  bool at_line_begin_ = true;  // the next literal begins at the beginning of a line
   bool spaced_ = false;
   std::string out_;
 };
@@ -119,7 +119,7 @@ class Canonical {
 }  // namespace
 
 std::string canonical_jinja(std::string_view text) {
-  // Jinja reads every line end as one of Unix, and leaves the last one out.
+  // Jinja reads every line end as a line feed and drops the last one.
   std::string lines;
   for (size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '\r' || i + 1 == text.size() || text[i + 1] != '\n') lines += text[i];

@@ -1,5 +1,4 @@
-// The text of a Jinja template in a form in which templates that write the same are mostly the same. It is
-// never run.
+// A canonical form of Jinja templates: those with equal output mostly have equal forms. None is run.
 #pragma once
 
 #include <string>
@@ -7,9 +6,9 @@
 
 namespace tierd {
 
-// Returns the template without the white space that Jinja takes: beside "-", after and before the tags of
-// blocks (trim_blocks and lstrip_blocks, which transformers sets), and inside tags. Strings are as they read,
-// comments are gone. Two templates of one canonical text write the same texts.
+// Returns the template without the white space that Jinja removes: beside "-", after and before block tags
+// (trim_blocks and lstrip_blocks, which transformers sets), and inside tags. Strings are unescaped, comments
+// removed. Two templates with the same canonical text have the same output.
 std::string canonical_jinja(std::string_view text);
 
 }  // namespace tierd

@@ -13,8 +13,8 @@ constexpr const char* kSmolLm = "You are a helpful AI assistant named SmolLM, tr
 constexpr const char* kMath = "Please reason step by step, and put your final answer within \\boxed{}.";
 
 constexpr std::array kKnown = {
-    KnownTemplate{0x25b5a15fd3118d09, "chatml"},  // OpenHermes 2.5, and most that are called ChatML
-    KnownTemplate{0xb0b5cd24385e03d3, "chatml"},  // the same, where add_generation_prompt may be missing
+    KnownTemplate{0x25b5a15fd3118d09, "chatml"},  // OpenHermes 2.5, and most templates called ChatML
+    KnownTemplate{0xb0b5cd24385e03d3, "chatml"},  // the same, with add_generation_prompt optional
     KnownTemplate{0xf706351bba95b88c, "chatml"},  // the same behind BOS
     KnownTemplate{.checksum = 0x61e2a15da1f33787, .family = "chatml", .ends_with_user = true},
     KnownTemplate{0x282e20face4f3ffd, "chatml"},  // Qwen3-Coder
@@ -25,14 +25,14 @@ constexpr std::array kKnown = {
     KnownTemplate{.checksum = 0xcb20ebd6614f897b, .family = "chatml", .silent = kMath},
     KnownTemplate{0x67d54853900105b1, "qwen1.5"},
     KnownTemplate{0x4ddb19b468f4db4c, "qwen2"},
-    KnownTemplate{0x1a06ff13ddd02c41, "qwen2"},    // Qwen2.5's, with Qwen2's words
-    KnownTemplate{0xa65d371209af7092, "qwen2"},    // Qwen2.5-Coder's, with Qwen2's words
+    KnownTemplate{0x1a06ff13ddd02c41, "qwen2"},    // Qwen2.5's, with Qwen2's default system message
+    KnownTemplate{0xa65d371209af7092, "qwen2"},    // Qwen2.5-Coder's, with Qwen2's default system message
     KnownTemplate{0x06e07656cf680de4, "qwen2.5"},  // Qwen2.5, Qwen2.5-Coder 0.5B
     KnownTemplate{0x7caa8daaea23fc33, "qwen2.5"},  // Qwen2.5-Coder 1.5B
     KnownTemplate{0xf1e56ce076c5ddec, "qwen2.5"},  // without tools
     KnownTemplate{.checksum = 0x9e563dd7ddaa747c, .family = "qwen3", .ends_with_user = true},
     KnownTemplate{0xa6a59eb431cf6f92, "llama3"},
-    KnownTemplate{0x2d11e87fb29ec55c, "llama3"},    // the same, where add_generation_prompt is obeyed
+    KnownTemplate{0x2d11e87fb29ec55c, "llama3"},    // the same, with add_generation_prompt
     KnownTemplate{0x6f3a6a70ebc36369, "llama3.1"},  // Llama 3.1 and 3.3
     KnownTemplate{0xa425ad077622544a, "llama3.1"},  // Llama 3.2
     KnownTemplate{.checksum = 0xccf9643cea542c8a, .family = "llama2", .takes_turns = true},

@@ -1,5 +1,5 @@
-// Published chat templates of which it is known, to the last character that matters, what they write: each
-// was compared with what Jinja makes of it for some hundred chats (tests/golden/judge_chat_templates.py).
+// Published chat templates whose output is known exactly: each was compared with Jinja's output for some
+// hundred chats (tests/golden/judge_chat_templates.py).
 #pragma once
 
 #include <cstdint>
@@ -7,21 +7,21 @@
 
 namespace tierd {
 
-// A system's words that are empty are written as any others, or left out: all, or at the beginning.
+// The treatment of an empty system message: written, or left out, everywhere or only at the beginning.
 enum class EmptySystem : uint8_t { stays, goes, goes_first };
 
 struct KnownTemplate {
-  uint64_t checksum = 0;    // of its canonical text (canonical_jinja)
-  std::string_view family;  // whose form it writes
-  // Chats of which it writes something else than the family does are refused:
-  bool takes_turns = false;     // after the system, user and assistant in turns
-  bool ends_with_user = false;  // a chat that the assistant has ended
-  bool system_first = false;    // a system's words further down
+  uint64_t checksum = 0;    // of the canonical text (canonical_jinja)
+  std::string_view family;  // the family with the same output
+  // Chats for which the template's output differs from the family's are refused:
+  bool takes_turns = false;     // requires user and assistant in turns, after the system message
+  bool ends_with_user = false;  // refuses a chat that ends with the assistant
+  bool system_first = false;    // refuses a system message that is not first
   EmptySystem empty_system = EmptySystem::stays;
-  const char* silent = nullptr;  // a default text of the system, another than the family's
+  const char* silent = nullptr;  // default system message, if it differs from the family's
 };
 
-// nullptr where it is not known.
+// Returns nullptr if the template is not known.
 const KnownTemplate* find_known_template(std::string_view chat_template);
 
 }  // namespace tierd

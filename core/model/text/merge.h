@@ -1,5 +1,5 @@
-// The merging at the heart of both tokenizers: the pair of neighbours with the lowest rank, the leftmost of
-// equals, becomes one symbol, until no pair has a rank. O(n log n) for n symbols.
+// The merging of both tokenizers: the pair of neighbours with the lowest rank, the leftmost of equals,
+// becomes one symbol, until no pair has a rank. O(n log n) for n symbols.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace tierd {
 
 struct MergeSymbol {
   size_t begin = 0;  // into the text
-  size_t bytes = 0;  // 0: merged into a symbol on its left
+  size_t bytes = 0;  // 0: merged into the symbol on its left
   uint32_t token = kNoToken;
 };
 
@@ -23,8 +23,8 @@ struct Merged {
   uint32_t token = kNoToken;
 };
 
-// Merges neighbours in `symbols`, which must lie side by side in the text; what is left has bytes > 0.
-// `find(left, right)` gives the std::optional<Merged> of two symbols.
+// Merges neighbours in `symbols`, which must be contiguous in the text; the remaining symbols have bytes > 0.
+// `find(left, right)` returns the std::optional<Merged> of two symbols.
 template <class Find>
 void merge_symbols(std::vector<MergeSymbol>& symbols, const Find& find) {
   struct Candidate {
@@ -33,7 +33,7 @@ void merge_symbols(std::vector<MergeSymbol>& symbols, const Find& find) {
     size_t left;
     size_t right;
     size_t bytes;
-    // std::priority_queue gives the greatest first.
+    // std::priority_queue returns the greatest first.
     bool operator<(const Candidate& other) const {
       return rank != other.rank ? rank > other.rank : left > other.left;
     }
@@ -43,7 +43,7 @@ void merge_symbols(std::vector<MergeSymbol>& symbols, const Find& find) {
   std::vector<size_t> previous(n);
   for (size_t i = 0; i < n; ++i) {
     next[i] = i + 1;
-    previous[i] = i - 1;  // of the first: never read, as no symbol lies before it
+    previous[i] = i - 1;  // never read for the first, which has no predecessor
   }
 
   std::vector<Candidate> storage;
@@ -63,7 +63,7 @@ void merge_symbols(std::vector<MergeSymbol>& symbols, const Find& find) {
     queue.pop();
     MergeSymbol& left = symbols[top.left];
     MergeSymbol& right = symbols[top.right];
-    // Symbols only grow or vanish, so an unchanged sum means that neither changed since.
+    // Symbols only grow or vanish, so an unchanged sum means that neither has changed.
     if (left.bytes == 0 || right.bytes == 0 || left.bytes + right.bytes != top.bytes) continue;
     left.bytes = top.bytes;
     left.token = top.token;

@@ -1,4 +1,4 @@
-// Finds whole tokens (control and user-defined symbols) in text: a trie over their bytes.
+// Finds tokens (control and user-defined symbols) as a whole in text: a trie over their bytes.
 #pragma once
 
 #include <bitset>
@@ -18,15 +18,15 @@ class PieceMatcher {
     size_t bytes = 0;
   };
 
-  // Empty pieces are never found and are left out.
+  // Empty pieces are left out, because they never match.
   void add(std::string_view piece, uint32_t token);
   bool empty() const { return first_bytes_.none(); }
 
-  // The longest piece that `text` has at `at`; `bytes` is 0 when there is none.
+  // Returns the longest piece at position `at` of `text`; `bytes` is 0 if there is none.
   Match longest_at(std::string_view text, size_t at) const;
 
-  // Cuts `text` at its leftmost longest pieces: calls on_text for what lies between (never empty) and
-  // on_token for each piece found, in order.
+  // Cuts `text` at its leftmost longest pieces: calls on_text for the text between them (never empty) and
+  // on_token for each piece, in order.
   template <class OnText, class OnToken>
   void split(std::string_view text, OnText on_text, OnToken on_token) const {
     size_t begin = 0;

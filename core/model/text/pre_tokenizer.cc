@@ -14,8 +14,8 @@
 namespace tierd {
 namespace {
 
-// The expressions are written with \p{WSpace}, Unicode's White_Space, where their authors wrote \s: PCRE2's
-// \s takes U+180E as well.
+// The expressions have \p{WSpace}, Unicode's White_Space, in place of their authors' \s, because PCRE2's \s
+// also matches U+180E.
 constexpr const char* kGpt2 =
     R"('(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\p{WSpace}\p{L}\p{N}]+|\p{WSpace}+(?!\P{WSpace})|\p{WSpace}+)";
 constexpr const char* kLlama3 =
@@ -30,10 +30,10 @@ constexpr std::string_view kLlama3Steps =
 
 struct Family {
   std::string_view name;
-  // Applied one after the other, each to what the one before cut. What does not match is kept as a word.
+  // Applied in order, each to the parts that the one before has cut. Text that does not match becomes a word.
   std::array<const char*, 5> expressions;
   bool whole_words_first;
-  std::string_view hugging_face_steps;  // empty: not known from tokenizer.json
+  std::string_view hugging_face_steps;  // empty: not recognized in a tokenizer.json
 };
 
 constexpr Family kFamilies[] = {
@@ -53,7 +53,7 @@ constexpr Family kFamilies[] = {
      ""},
 };
 
-// The other names that llama.cpp's converter has given to these rules.
+// Other names of llama.cpp's converter for these rules.
 struct Alias {
   std::string_view name;
   std::string_view family;
@@ -121,11 +121,11 @@ Expression compile(const char* expression) {
   Expression code(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(expression), PCRE2_ZERO_TERMINATED,
                                 PCRE2_UTF | PCRE2_UCP, &error, &offset, nullptr));
   TIERD_CHECK_MSG(code != nullptr, expression);
-  pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);  // where it is refused, matching is only slower
+  pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);  // if JIT is refused, matching is only slower
   return code;
 }
 
-// A run of text that is all well-formed UTF-8, or all not.
+// A run of text that is all well-formed UTF-8, or all malformed.
 struct Segment {
   std::string_view text;
   bool well_formed = false;
@@ -164,8 +164,7 @@ struct PreTokenizer::Rules {
     const PCRE2_SIZE* span = pcre2_get_ovector_pointer(match);
     size_t at = 0;
     while (at < text.size()) {
-      // The text is known to be UTF-8; checking it again at each word would cost time quadratic in its
-      // length.
+      // The text is known to be UTF-8; checking it again at each word would take quadratic time.
       int count = pcre2_match(code, subject, text.size(), at, PCRE2_NO_UTF_CHECK, match, context.get());
       if (count == PCRE2_ERROR_JIT_STACKLIMIT) {
         count = pcre2_match(code, subject, text.size(), at, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, match,
@@ -196,8 +195,7 @@ Result<PreTokenizer> PreTokenizer::make(std::string_view name, std::string_view 
     }
     rules->context.reset(pcre2_match_context_create(nullptr));
     TIERD_CHECK(rules->context != nullptr);
-    // The expressions are ours and backtrack over white space at most once: long text is no reason to give
-    // up.
+    // The expressions backtrack over white space at most once, so long text needs no limit.
     pcre2_set_match_limit(rules->context.get(), UINT32_MAX);
     pcre2_set_depth_limit(rules->context.get(), UINT32_MAX);
     pcre2_set_heap_limit(rules->context.get(), UINT32_MAX);

@@ -1,5 +1,5 @@
-// Splits text into the words that byte-level BPE works on, by the regular expressions of a family of models.
-// Adding a family is one row in pre_tokenizer.cc.
+// Splits text into the words that byte-level BPE merges, by the regular expressions of a family of models. A
+// new family is one row in pre_tokenizer.cc.
 #pragma once
 
 #include <memory>
@@ -13,27 +13,26 @@ namespace tierd {
 
 class PreTokenizer {
  public:
-  // `name`: as GGUF's tokenizer.ggml.pre. Error: unsupported, with the list of those known.
+  // `name`: a value of GGUF's tokenizer.ggml.pre. Error: unsupported, with the list of known names.
   static Result<PreTokenizer> make(std::string_view name, std::string_view origin);
 
   PreTokenizer(PreTokenizer&&) noexcept;
   PreTokenizer& operator=(PreTokenizer&&) noexcept;
   ~PreTokenizer();
 
-  // Words in order; together they are the whole of `text`. A run of bytes that are not UTF-8 is a word.
-  // Any thread.
+  // Returns words that concatenated equal `text`. A run of bytes that are not UTF-8 is one word. Any thread.
   std::vector<std::string_view> split(std::string_view text) const;
 
-  // A word that is a piece as a whole is that token, whatever the merges say.
+  // Whether a word that equals a piece becomes that token without merging.
   bool whole_words_first() const;
 
-  // The family that a name stands for: several converters have given a rule names of their own. A name that
-  // is no alias comes back as it is.
+  // Returns the family of a name: several converters have named the same rule differently. Returns a name
+  // that is no alias unchanged.
   static std::string_view family_of(std::string_view name);
 
-  // The name for a Hugging Face `pre_tokenizer`, written as its steps joined by '\n': "Split <regex>",
-  // "ByteLevel" (splits by GPT-2's expression), "Digits" (each by itself). Empty when not known.
-  // `whole_words_first`: of the rules that look for whole words first.
+  // Returns the name for a Hugging Face `pre_tokenizer`, given as its steps joined by '\n': "Split <regex>",
+  // "ByteLevel" (splits by GPT-2's expression), "Digits" (splits into single digits). Empty if not known.
+  // `whole_words_first`: of rules with this property.
   static std::string_view name_of_steps(std::string_view steps, bool whole_words_first);
   static std::string known_names();
 

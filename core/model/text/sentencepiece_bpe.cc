@@ -12,7 +12,7 @@
 namespace tierd {
 namespace {
 
-// What sentencepiece writes for the unknown token.
+// sentencepiece's text of the unknown token.
 constexpr std::string_view kUnknownText = " \u2047 ";
 
 std::string without_space_marks(std::string_view piece) {
@@ -163,7 +163,7 @@ void SentencePieceBpe::encode_word(std::string_view all, std::vector<uint32_t>& 
     at += bytes;
   }
 
-  // How each unused piece came about: it serves merging, and is taken apart again afterwards.
+  // Unused pieces take part in merging and are split again afterwards; this map has the split of each.
   std::unordered_map<std::string_view, size_t> left_bytes_of_unused;
   merge_symbols(symbols, [&](const MergeSymbol& left, const MergeSymbol& right) -> std::optional<Merged> {
     const size_t bytes = left.bytes + right.bytes;

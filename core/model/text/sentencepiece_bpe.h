@@ -1,4 +1,4 @@
-// SentencePiece's BPE: characters are merged in the order of the scores of the pieces they make.
+// SentencePiece's BPE: characters are merged in the order of the scores of the resulting pieces.
 #pragma once
 
 #include <array>
@@ -14,17 +14,17 @@
 
 namespace tierd {
 
-inline constexpr std::string_view kSpaceMark = "\u2581";  // "▁", which stands for a space in pieces
+inline constexpr std::string_view kSpaceMark = "\u2581";  // "▁", which is written for a space in pieces
 
-// The text with "▁" for each space, and with one more in front where `prefix_space`.
+// Returns the text with "▁" for each space, and with one more at the beginning if `prefix_space`.
 std::string with_space_marks(std::string_view text, bool prefix_space);
 
-// The byte that a piece such as "<0x0A>" stands for, or -1.
+// Returns the byte of a piece such as "<0x0A>", or -1.
 int byte_of_piece(std::string_view piece);
 
 class SentencePieceBpe final : public Tokenizer {
  public:
-  // `vocab` has passed the checks of make_tokenizer.
+  // `vocab` must have passed the checks of make_tokenizer.
   static Result<std::unique_ptr<Tokenizer>> make(Vocab vocab, std::string_view origin);
 
   std::vector<uint32_t> encode(std::string_view text, bool add_special, bool parse_special) const override;
@@ -33,18 +33,20 @@ class SentencePieceBpe final : public Tokenizer {
  private:
   explicit SentencePieceBpe(Vocab vocab) : Tokenizer(std::move(vocab)) { byte_tokens_.fill(kNoToken); }
 
-  // Text between tokens that are found before spaces are marked. `at_start`: the text as a whole begins here.
+  // Encodes text between tokens that are matched before spaces are marked. `at_start`: the beginning of
+  // `text` is that of the whole text.
   void encode_text(std::string_view text, bool at_start, const TokenFinders& finders,
                    std::vector<uint32_t>& out) const;
-  // Marked text in which no token is found as a whole.
+  // Encodes marked text that contains no token matched as a whole.
   void encode_marked(std::string_view marked, std::vector<uint32_t>& out) const;
   void encode_word(std::string_view word, std::vector<uint32_t>& out) const;
   bool gets_prefix(std::string_view text, bool at_start) const;
-  // Adds the token of `piece`, or what stands for it; `first` is where this text's tokens begin in `out`.
+  // Appends the token of `piece`, or its byte tokens, or the unknown token; `first` is the position in `out`
+  // of this text's first token.
   void append(std::string_view piece, size_t first, std::vector<uint32_t>& out) const;
 
   std::unordered_map<std::string_view, uint32_t>
-      tokens_;                   // of pieces that text may become; keys lie in vocab_
+      tokens_;                   // of pieces that merging can produce; keys point into vocab_
   std::vector<uint32_t> ranks_;  // by token: 0 is the highest score
   std::array<uint32_t, 256> byte_tokens_;
   bool has_bytes_ = false;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
-// Bytes that the character has that this byte begins; 1 where it begins none.
+// Returns the bytes of the character that begins with this byte; 1 if none does.
 size_t bytes_begun_by(unsigned char byte) {
   if (byte >= 0xC2 && byte <= 0xDF) return 2;
   if (byte >= 0xE0 && byte <= 0xEF) return 3;
@@ -17,15 +17,15 @@ size_t bytes_begun_by(unsigned char byte) {
   return 1;
 }
 
-// Whether bytes that are to come could make the last ones a character: so many they are.
+// Returns the number of bytes at the end of `text` that later bytes could complete to a character.
 size_t unfinished(std::string_view text) {
   for (size_t back = 1; back <= std::min<size_t>(3, text.size()); ++back) {
     const std::string_view tail = text.substr(text.size() - back);
     const auto first = static_cast<unsigned char>(tail.front());
-    if ((first & 0xC0) == 0x80) continue;  // goes on with one
+    if ((first & 0xC0) == 0x80) continue;  // a continuation byte
     if (bytes_begun_by(first) <= back) return 0;
     if (back == 1) return back;
-    // Not every second byte can follow: no overlong forms, no surrogates, nothing beyond U+10FFFF.
+    // Not every second byte is valid: no overlong forms, no surrogates, nothing beyond U+10FFFF.
     const auto second = static_cast<unsigned char>(tail[1]);
     const bool possible = (first != 0xE0 || second >= 0xA0) && (first != 0xED || second < 0xA0) &&
                           (first != 0xF0 || second >= 0x90) && (first != 0xF4 || second < 0x90);
@@ -34,7 +34,7 @@ size_t unfinished(std::string_view text) {
   return 0;
 }
 
-// The longest end of `text` that `stop` begins with.
+// Returns the length of the longest end of `text` that is a beginning of `stop`.
 size_t begun(std::string_view text, std::string_view stop) {
   for (size_t n = std::min(text.size(), stop.size() - 1); n > 0; --n) {
     if (text.ends_with(stop.substr(0, n))) return n;
@@ -76,7 +76,7 @@ void TextStream::Whole::add(std::string_view more, bool hidden) {
   shown.append(more.size(), hidden ? '\0' : '\1');
 }
 
-// Counts the bytes from `at` on that are shown.
+// Returns the number of shown bytes from `at` on.
 size_t TextStream::Whole::shown_from(size_t at) const {
   return static_cast<size_t>(std::count(shown.begin() + static_cast<ptrdiff_t>(at), shown.end(), '\1'));
 }
@@ -92,8 +92,8 @@ TextStream::Match TextStream::first_stop() const {
   return first;
 }
 
-// Forgets the part of the whole text in which no stop string begins. Returns how many bytes of the rest are
-// shown.
+// Drops the part of the whole text in which no stop string begins. Returns the number of shown bytes in the
+// rest.
 size_t TextStream::shown_of_begun() {
   size_t keep = 0;
   for (const std::string& stop : stops_) keep = std::max(keep, begun(whole_.bytes, stop));

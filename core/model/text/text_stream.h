@@ -1,5 +1,5 @@
-// A text that comes token by token, as a reader can be shown it: whole characters only, and nothing of a stop
-// string. A control token is hidden: it is not shown, but a stop string may name it.
+// Turns tokens, one at a time, into text that can be shown: whole characters only, and nothing of a stop
+// string. The text of a control token is hidden: it is not shown, but a stop string may contain it.
 #pragma once
 
 #include <string>
@@ -10,26 +10,26 @@ namespace tierd {
 
 class TextStream {
  public:
-  // The text ends before the first of `stops` that occurs in it, be it with the texts of hidden tokens or
-  // without them; empty ones are passed over.
+  // The text ends before the first of `stops` that occurs in it, with or without the texts of hidden tokens.
+  // Empty stop strings are ignored.
   explicit TextStream(std::vector<std::string> stops = {});
 
-  // The next bytes: what can be shown now. Bytes that are no character become U+FFFD; those that may become
-  // one, or a stop string, are kept back. Nothing after a stop.
+  // Adds bytes and returns the text that can be shown now. Bytes that are no character become U+FFFD; bytes
+  // that may become a character or a stop string are held back. Returns nothing after a stop.
   std::string add(std::string_view bytes);
-  // The same for the text of a hidden token: what can be shown now is of earlier tokens.
+  // The same for the text of a hidden token; the returned text is that of earlier tokens.
   std::string add_hidden(std::string_view bytes);
-  // The text is over: what was kept back.
+  // Ends the text and returns the bytes held back.
   std::string finish();
 
-  // The stop string that ended it; empty: none has.
+  // Returns the stop string that ended the text; empty if none has.
   const std::string& stop() const { return stop_; }
 
  private:
-  // The end of the text with its hidden tokens, as far as a stop string may begin in it.
+  // The end of the text, hidden tokens included, in which a stop string may begin.
   struct Whole {
     std::string bytes;
-    std::string shown;  // for each byte: whether it is in `kept_`, too, which ends with these
+    std::string shown;  // for each byte: '\1' if it is also in `kept_`, whose last bytes these are
     void add(std::string_view more, bool hidden);
     size_t shown_from(size_t at) const;
   };
@@ -47,7 +47,7 @@ class TextStream {
   std::string stop_;
 };
 
-// What is no well-formed character replaced by U+FFFD.
+// Returns the text with U+FFFD for each byte that is not part of a well-formed character.
 std::string well_formed(std::string_view text);
 
 }  // namespace tierd

@@ -41,7 +41,7 @@ std::vector<TokenFinder::Found> TokenFinder::find(std::string_view text) const {
       if (rules.lstrip && found.begin > done)
         found.begin -= space_bytes_at_end(text.substr(done, found.begin - done));
       if (rules.rstrip) {
-        // White space is looked through once, also where tokens are white space themselves.
+        // White space is scanned once, even if tokens are white space themselves.
         if (found.end >= spaces_end) spaces_end = found.end + space_bytes_at_begin(text.substr(found.end));
         found.end = spaces_end;
       }
@@ -64,7 +64,7 @@ TokenFinders TokenFinders::of(const Vocab& vocab, bool control) {
   }
   for (uint32_t token = 0; token < vocab.pieces.size(); ++token) {
     if (!is_found_whole(vocab.types[token], control)) continue;
-    // sentencepiece looks for its own symbols where spaces are marked already.
+    // sentencepiece matches user-defined symbols after spaces are marked.
     const bool marked =
         vocab.kind == VocabKind::sentencepiece_bpe && vocab.types[token] == TokenType::user_defined;
     (marked ? finders.second : finders.first).add(vocab.pieces[token], AddedToken{.token = token});

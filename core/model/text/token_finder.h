@@ -1,5 +1,5 @@
-// Finds the tokens of a vocabulary that text holds as a whole: control tokens and those that were added to a
-// model, with the rules that Hugging Face's files have for each.
+// Finds the tokens that are matched as a whole in text: control tokens and tokens added to a model, with the
+// rules of Hugging Face's files for each.
 #pragma once
 
 #include <algorithm>
@@ -16,11 +16,11 @@ namespace tierd {
 
 class TokenFinder {
  public:
-  // `found_as`: its text, empty ones are never found; `rules` of the token itself.
+  // `found_as`: the text to match; an empty one never matches. `rules`: those of the token.
   void add(std::string_view found_as, const AddedToken& rules);
 
-  // Calls on_text for what lies between tokens (never empty) and on_token for each, in order. White space
-  // that a token takes is neither.
+  // Calls on_text for the text between tokens (never empty) and on_token for each token, in order. White
+  // space that a token's rules remove goes to neither.
   template <class OnText, class OnToken>
   void split(std::string_view text, OnText on_text, OnToken on_token) const {
     size_t done = 0;
@@ -38,20 +38,20 @@ class TokenFinder {
     size_t begin = 0;
     size_t end = 0;
   };
-  // The leftmost longest ones.
+  // Returns the leftmost longest matches.
   std::vector<Found> find(std::string_view text) const;
 
   PieceMatcher pieces_;
-  std::unordered_map<uint32_t, AddedToken> rules_;  // of tokens that have some
+  std::unordered_map<uint32_t, AddedToken> rules_;  // of tokens with rules
 };
 
-// The tokens of a vocabulary that are found in text, in two steps: those that are looked for first, and in
-// what lies between them the others.
+// The tokens of a vocabulary that are matched as a whole, in two passes: `first` on the text, `second` on the
+// text between those matches.
 struct TokenFinders {
   TokenFinder first;
   TokenFinder second;
 
-  // `control`: also those that only a program may write.
+  // `control`: also match control tokens, which users must not write.
   static TokenFinders of(const Vocab& vocab, bool control);
 };
 
