@@ -62,7 +62,7 @@ Status check_tensor(const SourceParts& parts, const TensorInfo& tensor, const Te
                                     name(tensor.encoding), block_values(tensor.encoding)));
   }
   const uint64_t size = parts.files[tensor.file].size_bytes();
-  // A tensor in runs lies inside another one, which ends no earlier.
+  // A tensor in runs is a part of another one; its last run ends the range that is read.
   const uint64_t runs = tensor.run_bytes == 0 ? 1 : tensor.bytes() / tensor.run_bytes;
   const uint64_t bytes =
       tensor.run_bytes == 0 ? tensor.bytes() : (runs - 1) * tensor.run_stride + tensor.run_bytes;
@@ -74,7 +74,7 @@ Status check_tensor(const SourceParts& parts, const TensorInfo& tensor, const Te
   return {};
 }
 
-// The required tensors in their order, each found and checked.
+// Returns the required tensors in their order, each found and checked.
 Result<std::vector<TensorInfo>> select_required(const SourceParts& parts) {
   std::unordered_map<std::string_view, const TensorInfo*> unused;
   for (const TensorInfo& tensor : parts.tensors) {
@@ -92,10 +92,10 @@ Result<std::vector<TensorInfo>> select_required(const SourceParts& parts) {
     selected.push_back(*found->second);
     unused.erase(found);
   }
-  // Empty tensors hold what programs of training left there, and nothing of the model.
+  // Empty tensors are left over from training programs and hold no weights.
   std::erase_if(unused, [](const auto& named) { return named.second->bytes() == 0; });
   if (!unused.empty()) {
-    // Left out, it would silently change what the model says.
+    // Ignoring the tensor would silently change the model's results.
     return tensor_error(parts, *unused.begin()->second, Code::unsupported,
                         fmt::format("has no place in a model of architecture {}", parts.config.architecture));
   }
@@ -103,7 +103,7 @@ Result<std::vector<TensorInfo>> select_required(const SourceParts& parts) {
 }
 
 std::string stamp(const File& file) {
-  std::error_code failed;  // a vanished working directory: the path as given must do
+  std::error_code failed;  // the working directory has vanished: use the path as given
   const auto absolute = std::filesystem::absolute(file.path(), failed).lexically_normal();
   return fmt::format("{}\n{}\n{}\n", failed ? file.path() : absolute.string(), file.size_bytes(),
                      file.modified_ns());

@@ -1,4 +1,4 @@
-// The TensorSource that every reader ends in: tensors at known offsets of open files.
+// The TensorSource that every reader returns: tensors at known offsets of open files.
 #pragma once
 
 #include <memory>
@@ -15,15 +15,15 @@ namespace tierd {
 struct SourceParts {
   std::string path;                     // as given by the user
   ModelConfig config;                   // validated
-  std::vector<File> files;              // that hold weights; TensorInfo::file counts in them
+  std::vector<File> files;              // the files with weights; TensorInfo::file is an index into them
   std::vector<std::string> companions;  // other files that were read: configuration, tokenizer
-  std::vector<TensorInfo> tensors;      // by our names, in any order, each of a known file
+  std::vector<TensorInfo> tensors;      // under tierd's names, in any order, each of a known file
   std::optional<Vocab> vocab;
 };
 
-// Checks what no reader should have to: that the tensors are those required and no others, their shapes, and
-// that they lie inside their files. Errors: corrupt; unsupported for a tensor that the
-// architecture does not use, unless it is empty.
+// Makes the source, after the checks that all readers share: the tensors are exactly the required ones, have
+// their shapes, and are inside their files. Errors: corrupt; unsupported for a tensor that the architecture
+// does not use, unless it is empty.
 Result<std::unique_ptr<TensorSource>> make_file_source(SourceParts parts);
 
 }  // namespace tierd

@@ -27,7 +27,7 @@ bool is_shard(std::string_view name) {
   });
 }
 
-// The name of the file that is opened for this one: of a shard, that of the first of its set.
+// Returns the name of the file to open for this one: for a shard, the first shard of its set.
 std::string first_of(const std::string& name) {
   if (!is_shard(name)) return name;
   constexpr std::string_view kFirst = "-00001";

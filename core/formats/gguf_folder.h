@@ -1,4 +1,4 @@
-// A folder with a model in GGUF, as a download leaves it.
+// A folder with a model in GGUF, as downloaded.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,8 @@
 
 namespace tierd {
 
-// The GGUF file to open of a folder: the only one, or the first shard of the only set. Nothing where the
-// folder has none. Errors: invalid_argument, with a list, where there are several models; io_error.
+// Returns the GGUF file of a folder to open: the only one, or the first shard of the only set; nothing if the
+// folder has none. Errors: invalid_argument, with a list, if there are several models; io_error.
 Result<std::optional<std::string>> gguf_of_folder(const std::string& folder);
 
 }  // namespace tierd

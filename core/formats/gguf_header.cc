@@ -22,7 +22,7 @@ constexpr uint64_t kMaxAlignment = 1 << 20;
 constexpr uint64_t kMaxKeyBytes = 65535;
 constexpr uint64_t kMaxTensorNameBytes = 64;
 constexpr uint32_t kMaxDimensions = 4;
-// The least that one entry takes, so that a count can be held against what is left of the file.
+// The smallest size of an entry, by which a count is checked against the remaining bytes of the file.
 constexpr uint64_t kMinMetadataBytes = 8 + 1 + 4 + 1;
 constexpr uint64_t kMinTensorBytes = 8 + 1 + 4 + 8 + 4 + 8;
 
@@ -223,7 +223,7 @@ class GgufParser {
     TIERD_TRY(dimensions(tensor));
     TIERD_TRY(tensor_type(tensor));
     TIERD_ASSIGN(tensor.offset,
-                 stream_.number<uint64_t>(tensor.name));  // in the data; place_tensors adds its start
+                 stream_.number<uint64_t>(tensor.name));  // in the data; place_tensors adds the data's start
     header_.tensors_.push_back(std::move(tensor));
     return {};
   }
@@ -243,7 +243,7 @@ class GgufParser {
                             fmt::format("dimension {} is {}: no file holds such a tensor", i, extents[i]));
       }
     }
-    if (values == 0) return {};  // no rows and no columns: whether it is needed shows later
+    if (values == 0) return {};  // no rows and no columns; a required tensor is refused later
     const bool experts = gguf_experts_part(tensor.name).has_value();
     if ((extents[2] != 1 && !experts) || extents[3] != 1) {
       return tensor_error(Code::unsupported, tensor.name,
@@ -279,7 +279,7 @@ class GgufParser {
     return encoded_bytes(tensor.encoding, tensor.rows * tensor.cols);
   }
 
-  // Offsets count from the end of the list, aligned.
+  // Checks the tensors' offsets, which count from the aligned end of the list, and makes them absolute.
   Status place_tensors() {
     const uint64_t data_start = align_up(stream_.offset(), alignment_);
     const uint64_t left_bytes = file_.size_bytes() - std::min(data_start, file_.size_bytes());

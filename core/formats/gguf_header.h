@@ -1,5 +1,5 @@
-// What a GGUF file says before its data: metadata and the list of tensors. Every number in it is taken for a
-// lie until it fits the file.
+// The header of a GGUF file: metadata and the list of tensors. No number in it is used before it was checked
+// against the size of the file.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ std::string_view name(GgufType type);
 
 inline constexpr uint64_t kMaxGgufTextBytes = 16 << 20;  // the longest values are chat templates
 
-// An array stays in the file until somebody asks for it.
+// The position of an array whose elements are read only on request.
 struct GgufArray {
   GgufType type = GgufType::u8;  // of the elements; never array
   uint64_t count = 0;
@@ -50,41 +50,42 @@ struct GgufTensor {
   Encoding encoding = Encoding::f32;
   uint64_t rows = 0;      // 1 for a vector
   uint64_t cols = 0;      // GGUF's first dimension
-  uint64_t matrices = 1;  // of so many experts, one after the other; the rows are those of all
+  uint64_t matrices = 1;  // of experts, one after the other; `rows` counts the rows of all
   uint64_t offset = 0;    // in the file
 };
 
 class GgufHeader {
  public:
-  // Versions 2 and 3, little-endian. Checks that keys and names are unique, counts, lengths and offsets lie
-  // in the file, tensors are aligned and do not overlap. Errors: corrupt with the offset or key; unsupported
-  // for other versions, big-endian files, more than two dimensions (of experts three) and other tensor types.
+  // Versions 2 and 3, little-endian. Checks that keys and names are unique, that counts, lengths and offsets
+  // are inside the file, and that tensors are aligned and do not overlap. Errors: corrupt with the offset or
+  // key; unsupported for other versions, big-endian files, more than two dimensions (three for experts) and
+  // other tensor types.
   static Result<GgufHeader> read(const File& file);
 
   const std::vector<GgufTensor>& tensors() const { return tensors_; }
   const GgufTensor* find(std::string_view name) const;
 
-  // Metadata by key. Without a fallback an absent key is an error; another type is one always.
+  // Metadata by key. Without a fallback an absent key is an error; a value of another type is always one.
   bool has(const std::string& key) const { return values_.contains(key); }
   bool has_array_of(const std::string& key, GgufType type) const;
-  std::vector<std::string> keys(std::string_view prefix) const;  // in order
+  std::vector<std::string> keys(std::string_view prefix) const;  // sorted
   Result<uint32_t> u32(const std::string& key, std::optional<uint32_t> fallback = {}) const;
-  // A number of every layer: one value, or a list with one for each of `layers`, all of them equal.
+  // Reads a number that holds for every layer: one value, or a list with one for each of `layers`, all equal.
   Result<uint32_t> u32_of_layers(const File& file, const std::string& key, uint32_t layers,
                                  std::optional<uint32_t> fallback = {}) const;
-  // Reads a whole number of any type; one of u64 that does not fit is INT64_MAX.
+  // Reads a whole number of any type; a u64 above INT64_MAX becomes INT64_MAX.
   Result<int64_t> integer(const std::string& key) const;
   Result<float> f32(const std::string& key, std::optional<float> fallback = {}) const;
   Result<bool> flag(const std::string& key, std::optional<bool> fallback = {}) const;
   Result<std::string> text(const std::string& key, std::optional<std::string> fallback = {}) const;
-  // Arrays, read from `file`, which must be the one this header was read from; at most `limit` elements.
-  // Empty where absent.
+  // Read arrays of at most `limit` elements from `file`, which is the header's file. Empty if the key is
+  // absent.
   Result<std::vector<std::string>> strings(const File& file, const std::string& key, uint64_t limit) const;
   Result<std::vector<float>> floats(const File& file, const std::string& key, uint64_t limit) const;
-  // Reads whole numbers of any type; one of u64 that does not fit is INT64_MAX.
+  // Reads whole numbers of any type; a u64 above INT64_MAX becomes INT64_MAX.
   Result<std::vector<int64_t>> integers(const File& file, const std::string& key, uint64_t limit) const;
 
-  // A line on standard error about a key that is not as expected and can be read all the same.
+  // Writes a line to standard error about a key whose value is unusual but can be used.
   void warn(const std::string& key, std::string_view detail) const;
   Error error(Code code, const std::string& key, std::string_view detail) const;
 

@@ -49,7 +49,7 @@ Status check_shard(const Shard& shard, uint32_t number, uint32_t count) {
   return {};
 }
 
-// The first shard names the others.
+// Opens all shards; the first one names the others.
 Result<std::vector<Shard>> open_shards(File file) {
   std::vector<Shard> shards;
   TIERD_ASSIGN(Shard first, open_shard(std::move(file)));
@@ -86,7 +86,7 @@ Result<std::vector<Shard>> open_shards(File file) {
   return shards;
 }
 
-// Keys about positions that are not read here would change what the model computes.
+// Refuses keys about positions that are not read here: ignoring them would change the results.
 Status check_rope_keys(const GgufHeader& header, const std::string& prefix) {
   constexpr std::array kKnown = {"freq_base",           "dimension_count",  "scale_linear",
                                  "scaling.type",        "scaling.factor",   "scaling.original_context_length",
@@ -116,7 +116,7 @@ Status read_rope(const GgufHeader& header, const std::string& prefix, Rope& rope
     return header.error(Code::unsupported, type_key,
                         fmt::format("\"{}\", supported are none and linear", type));
   }
-  if (factor == 0.0f || factor == 1.0f) return {};  // llama.cpp's converters say "none" so
+  if (factor == 0.0f || factor == 1.0f) return {};  // llama.cpp's converters write "none" like this
   rope.scaling = RopeScaling::linear;
   rope.factor = factor;
   return {};
@@ -144,7 +144,7 @@ Status read_heads(const Shard& shard, const std::string& prefix, ModelConfig& c)
   return {};
 }
 
-// Biases, a head of its own and rotary divisors show only in the list of tensors.
+// Reads the facts that only the list of tensors shows: biases, a separate head and rotary divisors.
 Status read_from_tensors(const std::vector<Shard>& shards, ModelConfig& c) {
   c.qkv_bias = find(shards, "blk.0.attn_q.bias") != nullptr;
   c.o_bias = find(shards, "blk.0.attn_output.bias") != nullptr;
@@ -172,7 +172,7 @@ Status read_from_tensors(const std::vector<Shard>& shards, ModelConfig& c) {
   return {};
 }
 
-// llama.cpp's Mixtral is "llama" with experts.
+// Reads the configuration of a mixture. llama.cpp's Mixtral is "llama" with experts.
 Status read_experts(const GgufHeader& header, const std::string& prefix, ModelConfig& c) {
   const bool mixture = c.architecture == "qwen3moe" || c.architecture == "olmoe";
   const std::string count_key = prefix + "expert_count";
@@ -222,7 +222,7 @@ Result<ModelConfig> read_config(const std::vector<Shard>& shards) {
   return c;
 }
 
-// One tensor for each expert.
+// Adds one tensor for each expert.
 Status split_experts(const std::string& path, const GgufTensor& tensor, const std::string& part,
                      const ModelConfig& config, uint32_t file, std::vector<TensorInfo>& tensors) {
   if (tensor.matrices != config.n_experts) {
@@ -240,9 +240,9 @@ Status split_experts(const std::string& path, const GgufTensor& tensor, const st
   return {};
 }
 
-// Tensors of the architecture get our names; any other keeps its own, for the error.
+// Lists the tensors. Those of the architecture get tierd's names; any other keeps its own, for the error.
 Result<std::vector<TensorInfo>> list_tensors(const std::vector<Shard>& shards, const ModelConfig& config) {
-  std::unordered_map<std::string, std::string> names;  // theirs -> ours
+  std::unordered_map<std::string, std::string> names;  // GGUF's name -> tierd's
   for (const TensorSpec& spec : required_tensors(config))
     names.emplace(gguf_name(spec.name).value_or(spec.name), spec.name);
   std::vector<TensorInfo> tensors;

@@ -1,4 +1,4 @@
-// A GGUF file, or a model split over several.
+// Opens a model in one GGUF file or in several.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 namespace tierd {
 
 // `file`: the model, or the first of its shards NAME-00001-of-0000N.gguf; the others are opened beside it.
-// Architectures: llama (Mistral's files say llama too) and qwen2.
+// Architectures: llama (files of Mistral and Mixtral say llama too), qwen2, qwen3moe and olmoe.
 Result<std::unique_ptr<TensorSource>> open_gguf(File file, const ModelFileOptions& options);
 
 }  // namespace tierd

@@ -14,13 +14,13 @@ namespace tierd {
 
 class GgufStream {
  public:
-  // `file` must outlive this.
+  // `file` must outlive the stream.
   explicit GgufStream(const File& file, uint64_t offset = 0) : file_(file), offset_(offset) {}
 
   uint64_t offset() const { return offset_; }
   uint64_t left() const { return file_.size_bytes() - offset_; }
 
-  // `what` stands in the error where the file is too short.
+  // Reads a number. `what` names it in the error if the file is too short.
   template <class T>
   Result<T> number(std::string_view what) {
     TIERD_TRY(need(sizeof(T), what));
@@ -29,7 +29,7 @@ class GgufStream {
     offset_ += sizeof value;
     return value;
   }
-  // Eight bytes of length, then the text.
+  // Reads a string: eight bytes of length, then the text.
   Result<std::string> text(std::string_view what, uint64_t limit_bytes);
   Status skip_text(std::string_view what);
   Status skip(uint64_t bytes, std::string_view what);
@@ -39,7 +39,7 @@ class GgufStream {
  private:
   Status check_left(uint64_t bytes, std::string_view what) const;
   Result<uint64_t> text_length(std::string_view what);
-  // Makes the next `bytes` (a few) lie in the buffer.
+  // Makes sure that the buffer holds the next `bytes` (a few).
   Status need(uint64_t bytes, std::string_view what);
 
   const File& file_;

@@ -1,4 +1,4 @@
-// The values of a GGUF file's metadata, each as the type that its reader asks for.
+// The values of a GGUF file's metadata, each as the type that the caller expects.
 #include "core/formats/gguf_header.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::array<std::string_view, 13> kTypeNames = {
     "u8", "i8", "u16", "i16", "u32", "i32", "f32", "bool", "string", "array", "u64", "i64", "f64"};
-constexpr uint64_t kMaxLayers = 1 << 16;  // of a list with a value for each
+constexpr uint64_t kMaxLayers = 1 << 16;  // of a list with a value for each layer
 
 template <class Stored, class Read>
 Result<std::vector<Read>> read_elements(const File& file, const GgufArray& where) {

@@ -45,7 +45,8 @@ Status read_types(const File& file, const GgufHeader& header, Vocab& vocab) {
   return {};
 }
 
-// An id that no token has is taken as none where it says so (-1), else as if the key were not there.
+// Returns a special token's id. An id outside the vocabulary becomes "no token" if it is -1, otherwise the
+// fallback of a file without the key.
 Result<uint32_t> token_id(const GgufHeader& header, const char* name, const Vocab& vocab,
                           uint32_t otherwise) {
   const std::string key = kPrefix + name;
@@ -79,7 +80,7 @@ Status read_special_tokens(const GgufHeader& header, Vocab& vocab) {
   return {};
 }
 
-// Fields that change tokens.
+// Warns of a field that tierd does not follow, and refuses one that would change tokens.
 Status check_text_keys(const GgufHeader& header) {
   const std::string end_key = kPrefix + "add_eos_token", space_key = kPrefix + "remove_extra_whitespaces";
   TIERD_ASSIGN(const bool add_eos, header.flag(end_key, false));
@@ -106,7 +107,7 @@ Status read_byte_bpe(const File& file, const GgufHeader& header, Vocab& vocab) {
   vocab.pre_tokenizer = PreTokenizer::family_of(pre_tokenizer);
   TIERD_ASSIGN(vocab.merges, header.strings(file, kPrefix + "merges", kMaxMerges));
   if (vocab.merges.empty()) return header.error(Code::corrupt, kPrefix + "merges", "missing or empty");
-  // Llama 3's files begin texts with BOS without saying so.
+  // Llama 3's files begin texts with BOS without having the flag.
   TIERD_ASSIGN(vocab.add_bos, header.flag(kPrefix + "add_bos_token", vocab.pre_tokenizer == "llama-bpe"));
   vocab.add_space_prefix = false;
   return {};

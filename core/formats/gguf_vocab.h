@@ -9,8 +9,8 @@
 
 namespace tierd {
 
-// tokenizer.ggml.model "llama" (sentencepiece BPE) or "gpt2" (byte BPE); none where the file has no
-// tokenizer. `vocab_size`: rows of the embedding, which the number of tokens must be.
+// Reads tokenizer.ggml.model "llama" (sentencepiece BPE) or "gpt2" (byte BPE); nothing if the file has no
+// tokenizer. `vocab_size`: rows of the embedding; the number of tokens must equal it.
 Result<std::optional<Vocab>> read_gguf_vocab(const File& file, const GgufHeader& header, uint32_t vocab_size);
 
 }  // namespace tierd

@@ -55,7 +55,7 @@ uint32_t ggml_type(Encoding e) {
   return 0;
 }
 
-// general.file_type: what most of the weights are.
+// Returns general.file_type: the encoding of most of the weights.
 uint32_t file_type(Encoding e) {
   switch (e) {
     case Encoding::f32:
@@ -132,7 +132,8 @@ class Metadata {
   uint64_t count_ = 0;
 };
 
-// GGUF's architecture name; llama.cpp derives from it how the rotary pairs lie.
+// Returns GGUF's architecture name, from which llama.cpp derives the layout of rotary pairs. Error:
+// unsupported for a model that GGUF cannot describe.
 Result<std::string> gguf_architecture(const TensorSource& source) {
   const ModelConfig& config = source.config();
   const auto unsupported = [&](std::string detail) {
@@ -190,7 +191,7 @@ void add_model(Metadata& out, const ModelConfig& config, const std::string& arch
   }
 }
 
-// Rules about spaces that only a tokenizer.json can say: ids differ where they matter.
+// Warns of rules that only a tokenizer.json can express: without them some texts get other token ids.
 void warn_of_lost_rules(const Vocab& vocab, const std::string& path) {
   const auto has_rule = [](const AddedToken& added) {
     return added.lstrip || added.rstrip || added.single_word;
@@ -220,13 +221,13 @@ void add_vocab(Metadata& out, const Vocab& vocab) {
   if (!vocab.chat_template.empty()) out.add("tokenizer.chat_template", vocab.chat_template);
 }
 
-// A tensor of the file: one of the source's, or all experts', one matrix behind the other.
+// A tensor of the file: one of the source's, or the matrices of all experts, one behind the other.
 struct WrittenTensor {
   std::string name;
   std::vector<const TensorInfo*> matrices;
 };
 
-// In the order of the source, an expert's with the first one's.
+// Lists the tensors in the order of the source; all matrices of experts with the first of them.
 Result<std::vector<WrittenTensor>> written_tensors(const TensorSource& source) {
   std::vector<WrittenTensor> written;
   for (const TensorInfo& tensor : source.tensors()) {
@@ -249,8 +250,8 @@ Result<std::vector<WrittenTensor>> written_tensors(const TensorSource& source) {
   return written;
 }
 
-// Where Hugging Face's Llama turns value i of a head together with value i + half of it, llama.cpp's turns
-// neighbours.
+// Returns whether the rows of each head must be reordered: Hugging Face's Llama rotates value i of a head
+// with value i + head_dim/2, llama.cpp rotates neighbours.
 bool lies_in_halves(const TensorSource& source, const TensorInfo& tensor) {
   return source.config().position == PositionKind::rope_half && source.config().architecture != "qwen2" &&
          (tensor.name.ends_with(".q") || tensor.name.ends_with(".k"));
@@ -268,7 +269,7 @@ class GgufWriter {
   GgufWriter(const TensorSource& source, OpenFile file, bool quiet)
       : source_(source), file_(std::move(file)), quiet_(quiet) {}
 
-  // `weights`: else holes.
+  // Without `weights` the file has holes in their place.
   Status write(const Metadata& metadata, bool weights) {
     TIERD_ASSIGN(const std::vector<WrittenTensor> tensors, written_tensors(source_));
     Bytes head;
@@ -352,7 +353,7 @@ class GgufWriter {
     return {};
   }
 
-  // The rows of each head: the first of its first half, the first of its second, and so on.
+  // Copies the rows of each head in the order 0, half, 1, half + 1, …
   Status copy_as_neighbours(const TensorInfo& tensor, Progress& progress) {
     const uint64_t row_bytes = encoded_bytes(tensor.encoding, tensor.cols);
     const uint64_t half = source_.config().head_dim / 2;

@@ -41,7 +41,7 @@ constexpr std::array<NamedActivation, 8> kActivations = {{
     {"gelu_pytorch_tanh", Activation::gelu_tanh},
 }};
 
-// FATReLU's threshold stands beside it, as in ProSparse's and MiniCPM-S's files.
+// Reads the activation, and FATReLU's threshold from the key that ProSparse and MiniCPM-S use.
 Status read_activation(const JsonFields& f, const char* key, const char* fallback, ModelConfig& c) {
   TIERD_ASSIGN(const std::string name, f.text(key, fallback));
   std::string known;
@@ -57,7 +57,7 @@ Status read_activation(const JsonFields& f, const char* key, const char* fallbac
   return f.error(Code::unsupported, key, fmt::format("\"{}\", supported are {}", name, known));
 }
 
-// What every kind of configuration has; head_dim is the width over the heads unless the file says otherwise.
+// Reads the sizes that every architecture has; head_dim is hidden_size / heads unless the file has it.
 Status read_sizes(const JsonFields& f, ModelConfig& c) {
   TIERD_ASSIGN(c.n_layers, f.u32("num_hidden_layers"));
   TIERD_ASSIGN(c.d_model, f.u32("hidden_size"));
@@ -81,7 +81,7 @@ Status read_shape(const JsonFields& f, const char* ff_key, ModelConfig& c) {
   return {};
 }
 
-// The fields that the supported types have; one of another type says that the file means something else.
+// Refuses fields that the supported types do not have: they mean another type of scaling.
 Status check_rope_fields(const json& rope, const JsonFields& f) {
   constexpr std::array kKnown = {"rope_type",        "type",
                                  "rope_theta",       "partial_rotary_factor",
@@ -122,8 +122,8 @@ Status read_rope_scaling(const JsonFields& f, Rope& rope) {
                  fmt::format("\"{}\", supported are default, linear and llama3", type));
 }
 
-// Up to transformers 4: rope_theta at the top and rope_scaling; from 5 on all of it in rope_parameters.
-// `rotary`: which share of a head turns, where the file does not say.
+// Reads the rotary settings: up to transformers 4 rope_theta at the top and rope_scaling, from 5 on all of
+// them in rope_parameters. `rotary`: the share of a head that is rotated if the file does not say.
 Status read_rope(const json& root, const JsonFields& f, float rotary, ModelConfig& c) {
   Rope& rope = c.rope;
   TIERD_ASSIGN(rope.theta, f.f32("rope_theta", rope.theta));
@@ -142,7 +142,7 @@ Status read_rope(const json& root, const JsonFields& f, float rotary, ModelConfi
   return {};
 }
 
-// Files of transformers from 4.5x on name the kind of each layer.
+// Reads layer_types, which transformers writes from 4.5x on. All layers must have the same kind of attention.
 Status read_layer_types(const json& root, const JsonFields& f, ModelConfig& c) {
   const auto types = root.find("layer_types");
   if (types == root.end() || !types->is_array() || types->empty()) return {};
@@ -165,8 +165,8 @@ Status read_qwen2_window(const JsonFields& f, ModelConfig& c) {
   return {};
 }
 
-// Every layer a mixture, with experts of one width.
-// transformers has named their number by either key, and from one version to the next by the other.
+// Reads a model whose every layer is a mixture, with experts of one width. Versions of transformers differ in
+// the key for their number, so both are accepted.
 Status read_experts(const JsonFields& f, const char* count_key, const char* ff_key, ModelConfig& c) {
   const bool local = std::string_view(count_key) == "num_local_experts";
   const char* const other_key = local ? "num_experts" : "num_local_experts";
@@ -229,7 +229,7 @@ Status read_llama_family(const json& root, const JsonFields& f, ModelConfig& c) 
     TIERD_ASSIGN(c.ffn_bias, f.flag("mlp_bias", false));
     c.o_bias = c.qkv_bias;
   } else if (c.architecture == "mistral") {
-    // An absent key means the default, null means no window.
+    // An absent key means the default; null means no window.
     const bool none = root.contains("sliding_window") && !f.has("sliding_window");
     TIERD_ASSIGN(c.sliding_window, f.u32("sliding_window", none ? 0 : kMistralDefaultWindow));
   } else if (c.architecture == "qwen2") {
@@ -268,7 +268,7 @@ Status read_opt(const JsonFields& f, ModelConfig& c) {
   return unless(!no_final_norm, f, "_remove_final_layer_norm", "only false is supported");
 }
 
-// What Falcon, Persimmon and Phi share: layer norms with bias, one projection up and one down.
+// Reads the settings of Falcon, Persimmon and Phi: layer norms with bias, one projection up, one down.
 Status read_layer_norm_family(const json& root, const JsonFields& f, const char* eps_key, float rotary,
                               ModelConfig& c) {
   c.norm = Norm::layer;

@@ -1,4 +1,4 @@
-// config.json of a Hugging Face model.
+// Reads config.json of a Hugging Face model.
 #pragma once
 
 #include <string>
@@ -8,8 +8,9 @@
 
 namespace tierd {
 
-// Families: llama, mistral, qwen2, opt; validated. Errors: not_found, corrupt (the key that is wrong),
-// unsupported (the setting that this program would compute wrongly).
+// model_type: llama, mistral, qwen2, mixtral, qwen3_moe, olmoe, opt, falcon, persimmon or phi; the result is
+// validated. Errors: not_found; corrupt, naming the wrong key; unsupported, naming the setting that tierd
+// would compute wrongly.
 Result<ModelConfig> read_hf_config(const std::string& path);
 
 }  // namespace tierd

@@ -74,7 +74,7 @@ constexpr std::array<NamePair, 30> kLayerNames = {{
     {"fc2", "down"},
 }};
 
-// The operators of one expert of a mixture have these names.
+// Names of the operators of one expert of a mixture.
 constexpr std::array<NamePair, 6> kExpertNames = {{
     {"w1", "gate"},
     {"w3", "up"},
@@ -126,10 +126,10 @@ std::optional<std::string> expert_name(std::string_view theirs) {
   return fmt::format("experts.{}.{}", *expert, *name);
 }
 
-// Our name of a tensor; its own where it has none, so that errors can say it.
+// Returns tierd's name of a tensor, or the file's own name if tierd has none, for the error.
 std::string our_name(std::string_view theirs) {
   std::string_view rest = theirs;
-  // Which prefix a file has depends on the class it was saved from.
+  // The prefix depends on the class that the file was saved from.
   for (const char* saved_from : {"model.", "transformer.", "decoder."}) take_prefix(rest, saved_from);
   const bool bias = take_suffix(rest, ".bias");
   if (!bias && !take_suffix(rest, ".weight")) return std::string(theirs);
@@ -148,13 +148,13 @@ std::string our_name(std::string_view theirs) {
   return prefix + *name + (bias ? ".bias" : "");
 }
 
-// Tensors that files carry but the model does not need: tables that follow from the configuration.
+// Returns whether a tensor is a table that follows from the configuration.
 bool is_redundant(std::string_view theirs) {
   return theirs.ends_with(".rotary_emb.inv_freq");
 }
 
-// A head that was saved is the head, whatever the configuration says: programs of training untie it, or add
-// tokens, and leave tie_word_embeddings as it was. Where the two are equal, it changes nothing.
+// Uses a saved head as the head, whatever the configuration says: training programs untie it, or add tokens,
+// and leave tie_word_embeddings unchanged. If the two are equal, using it changes nothing.
 void untie_saved_head(const std::string& config_path, SourceParts& parts) {
   const bool saved = std::ranges::any_of(
       parts.tensors, [](const TensorInfo& tensor) { return tensor.name == "head" && tensor.bytes() != 0; });
@@ -198,8 +198,8 @@ Result<TensorInfo> as_tensor(const SafetensorsTensor& tensor, const File& file, 
   return info;
 }
 
-// q, k and v where a file keeps them as one tensor: group by group, for every key and value head the query
-// heads that share it, then k, then v, each head_dim rows.
+// Splits a fused qkv tensor into q, k and v. Its rows are grouped by key and value head: the query heads that
+// share it, then k, then v, each head_dim rows.
 Result<std::vector<TensorInfo>> split_qkv(const TensorInfo& fused, const ModelConfig& config,
                                           const std::string& origin) {
   const bool bias = fused.name.ends_with(".bias");
@@ -211,7 +211,7 @@ Result<std::vector<TensorInfo>> split_qkv(const TensorInfo& fused, const ModelCo
   const uint64_t head_bytes = fused.bytes() / rows * config.head_dim;
   const uint32_t queries = config.n_heads / config.n_kv_heads;
   std::vector<TensorInfo> parts;
-  uint64_t head = 0;  // of a group
+  uint64_t head = 0;  // head within its group
   for (const auto& [name, heads] : {std::pair{"q", queries}, std::pair{"k", 1u}, std::pair{"v", 1u}}) {
     TensorInfo& part = parts.emplace_back(fused);
     const size_t at = part.name.find("qkv");
@@ -230,7 +230,7 @@ Error escapes(const std::string& index_path, const std::string& file) {
           fmt::format("weight_map names the file \"{}\", expected a file of this folder", file)};
 }
 
-// Shard -> the tensors that the index says it holds.
+// Returns, by shard, the tensors that the index assigns to it.
 Result<std::map<std::string, std::vector<std::string>>> read_index(const std::string& path) {
   TIERD_ASSIGN(const std::string text, read_text_file(path, kMaxIndexBytes));
   TIERD_ASSIGN(const json root, parse_json(text, path));
@@ -251,7 +251,7 @@ Result<std::map<std::string, std::vector<std::string>>> read_index(const std::st
   return shards;
 }
 
-// Opens a safetensors file and adds its tensors; `wanted`: only these, which must be there.
+// Opens a safetensors file and adds its tensors. `wanted`: only these, which the file must have.
 Status add_file(const std::string& path, const std::vector<std::string>* wanted, SourceParts& parts) {
   TIERD_ASSIGN(File file, File::open(path));
   TIERD_ASSIGN(const auto tensors, read_safetensors_header(file));
@@ -305,8 +305,7 @@ Status add_weights(const fs::path& folder, const std::string& weights, SourcePar
                            pickle ? "; pytorch_model.bin is not read, convert it to safetensors" : "")};
 }
 
-// The folder's name; of a snapshot in Hugging Face's cache, models--OWNER--REPO/snapshots/COMMIT, its
-// repository's.
+// Returns the folder's name, or REPO for models--OWNER--REPO/snapshots/COMMIT in Hugging Face's cache.
 std::string name_of(const fs::path& folder) {
   const fs::path path = (folder / "").lexically_normal().parent_path();
   const std::string repository = path.parent_path().parent_path().filename();

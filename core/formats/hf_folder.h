@@ -14,7 +14,7 @@ namespace tierd {
 Result<std::unique_ptr<TensorSource>> open_hf_folder(const std::string& folder, const std::string& weights,
                                                      const ModelFileOptions& options);
 
-// Whether a folder has one of the two.
+// Returns whether the folder has either of these files.
 bool has_safetensors(const std::string& folder);
 
 }  // namespace tierd

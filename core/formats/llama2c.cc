@@ -19,14 +19,14 @@ constexpr uint64_t kVersion1Header = 256;
 constexpr uint64_t kVersion1Shape = 8;    // offset of the seven integers
 constexpr uint64_t kVersion1Shared = 36;  // offset of the byte "the head is the embedding"
 
-// As the file has it, in its order.
+// The shape as stored in the file, in its order.
 struct Shape {
   int32_t dim;
   int32_t hidden_dim;
   int32_t n_layers;
   int32_t n_heads;
   int32_t n_kv_heads;
-  int32_t vocab_size;  // version 0: negative where the head is not the embedding
+  int32_t vocab_size;  // version 0: negative if the head is not the embedding
   int32_t context_length;
 };
 static_assert(sizeof(Shape) == 28);
@@ -96,7 +96,7 @@ Result<Header> read_header(const File& file) {
   return header;
 }
 
-// Hands out the tensors one after another, in the order of the file.
+// Lists the tensors with their offsets, in the order of the file.
 class FileLayout {
  public:
   explicit FileLayout(const Header& header) : config_(header.config), offset_(header.bytes) {

@@ -1,4 +1,4 @@
-// llama2.c's checkpoints: a header of plain integers, then f32 tensors in a fixed order.
+// llama2.c checkpoints: a header of plain integers, then f32 tensors in a fixed order.
 #pragma once
 
 #include <memory>
@@ -10,11 +10,11 @@
 
 namespace tierd {
 
-// True where the file begins as version 1 and later do, or as version 0 does: seven integers that could be a
-// model's shape.
+// Returns whether the file begins as version 1 and later do, or with seven integers that may be a model's
+// shape, as version 0 does.
 bool looks_like_llama2c(const File& file);
 
-// Versions 0 and 1. The size of the file must be what the header says.
+// Reads versions 0 and 1. The size of the file must be the size that its header implies.
 Result<std::unique_ptr<TensorSource>> open_llama2c(File file, const ModelFileOptions& options);
 
 }  // namespace tierd

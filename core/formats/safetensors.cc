@@ -64,7 +64,7 @@ Result<std::vector<uint64_t>> unsigned_list(const Entry& entry, const json& fiel
   return list;
 }
 
-// `data_start` is where offset 0 of the header's numbers lies.
+// `data_start`: position in the file of offset 0 of the header's numbers.
 Result<SafetensorsTensor> read_tensor(const Entry& entry, const json& fields, uint64_t data_start) {
   if (!fields.is_object()) return entry.error(Code::corrupt, "is not an object");
   const auto dtype = fields.find("dtype");
@@ -186,7 +186,7 @@ Result<std::vector<SafetensorsTensor>> read_safetensors_header(const File& file)
     TIERD_ASSIGN(SafetensorsTensor tensor, read_tensor(Entry{file, name}, fields, data_start));
     tensors.push_back(std::move(tensor));
   }
-  // Empty tensors first among those of equal offset, or they would seem to overlap.
+  // Empty tensors come first among those of equal offset, or they would seem to overlap.
   std::sort(tensors.begin(), tensors.end(), [](const SafetensorsTensor& a, const SafetensorsTensor& b) {
     return std::pair(a.offset, a.bytes) < std::pair(b.offset, b.bytes);
   });

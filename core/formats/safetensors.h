@@ -16,28 +16,28 @@ namespace tierd {
 
 struct SafetensorsTensor {
   std::string name;
-  std::string dtype;  // as the file has it: "F32", "BF16", "I32"
+  std::string dtype;  // the file's name of it: "F32", "BF16", "I32"
   std::vector<uint64_t> shape;
   uint64_t offset = 0;  // in the file
   uint64_t bytes = 0;
 };
 
-// All tensors by rising offset, checked as the format demands: shapes times dtype give the bytes, which
-// follow one another without hole or overlap up to the end of the file. Errors: corrupt; unsupported for a
-// dtype whose size is not known.
+// Returns all tensors by rising offset, checked as the format demands: each has as many bytes as shape and
+// dtype imply, and they follow one another without hole or overlap up to the end of the file. Errors:
+// corrupt; unsupported for a dtype of unknown size.
 Result<std::vector<SafetensorsTensor>> read_safetensors_header(const File& file);
 
-// What stands beside the tensors, by name; empty where nothing does. Errors: those of the header.
+// The text metadata of a file, by name; empty if it has none. Errors: those of the header.
 using SafetensorsMetadata = std::map<std::string, std::string>;
 Result<SafetensorsMetadata> read_safetensors_metadata(const File& file);
 
-// The key of the model (shape_text) that a file with tensors for a plugin is about.
+// The metadata key of a file with tensors for a plugin: the model it was made for (shape_text).
 inline constexpr const char* kMadeFor = "tierd.made_for";
 
-// The bytes of one value of any dtype of the format whose values fill whole bytes.
+// Returns the bytes of one value, for any dtype of the format whose values fill whole bytes.
 std::optional<uint32_t> bytes_of_dtype(std::string_view dtype);
 
-// F32, F16 and BF16.
+// Only F32, F16 and BF16 have an encoding.
 std::optional<Encoding> encoding_of_dtype(std::string_view dtype);
 std::optional<std::string> dtype_of_encoding(Encoding encoding);
 

@@ -15,14 +15,14 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "files are little-endian and written as they are");
 
-constexpr uint64_t kHeaderAlignment = 8;  // so that the first tensor may be mapped as it is
+constexpr uint64_t kHeaderAlignment = 8;  // so that the first tensor is aligned when the file is mapped
 constexpr const char* kReservedName = "__metadata__";
 
 std::string partial_path(const std::string& path) {
   return path + ".partial";
 }
 
-// The length of the header and the header; `ends`: where each tensor ends behind it.
+// Returns the header behind its length. `ends`: the end of each tensor, counted from the header's end.
 Result<std::string> header_of(const std::string& path, const std::vector<SafetensorsEntry>& entries,
                               const SafetensorsMetadata& metadata, std::vector<uint64_t>& ends) {
   nlohmann::json header = nlohmann::json::object();

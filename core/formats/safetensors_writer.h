@@ -1,5 +1,4 @@
-// Writes a safetensors file: all tensors are declared first, then their bytes follow, one after another or
-// wherever they belong.
+// Writes a safetensors file: first the declarations of all tensors, then their bytes in any order.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +15,11 @@ namespace tierd {
 
 struct SafetensorsEntry {
   std::string name;
-  std::string dtype;  // as the file will have it: "F32", "F16", "BF16"
+  std::string dtype;  // the file's name of it: "F32", "F16", "BF16"
   std::vector<uint64_t> shape;
 };
 
-// Not thread-safe. Writes `<path>.partial`, which stays behind where finish() was not reached.
+// Not thread-safe. Writes `<path>.partial`, which remains if finish() is not reached.
 class SafetensorsWriter {
  public:
   // Writes the header and reserves the space. Errors: invalid_argument (a dtype without a known size, a name
@@ -29,13 +28,14 @@ class SafetensorsWriter {
                                           const std::vector<SafetensorsEntry>& entries,
                                           const SafetensorsMetadata& metadata = {});
 
-  // The next bytes of the entries in their order; a call may end inside of one. No more than were declared.
+  // Writes the next bytes of the entries in their order; a call may end inside an entry. The total must not
+  // exceed the declared bytes.
   Status append(std::span<const std::byte> bytes);
 
-  // Bytes of one entry, from `offset` in it on; none are written twice.
+  // Writes bytes of one entry, from `offset` in it on. No byte may be written twice.
   Status write(size_t entry, uint64_t offset, std::span<const std::byte> bytes);
 
-  // After the last byte that was declared: syncs the file, then renames it to `path`.
+  // Syncs the file and renames it to `path`. Call it after the last declared byte.
   Status finish();
 
  private:
@@ -44,7 +44,7 @@ class SafetensorsWriter {
   std::string path_;
   OpenFile file_;
   Disk disk_;
-  std::vector<uint64_t> offsets_;  // where each entry begins, and the end
+  std::vector<uint64_t> offsets_;  // beginning of each entry, and the end
   uint64_t at_ = 0;
   uint64_t written_ = 0;
 };

@@ -1,5 +1,5 @@
-// A model that is only a shape (configs/models/*.toml): what a store of it would be like can be planned, and
-// a run of it played in virtual time, without any weights.
+// A model that is only a shape (configs/models/*.toml), without weights: its store can be planned, and a run
+// of it modelled in virtual time.
 #pragma once
 
 #include <memory>
@@ -14,9 +14,9 @@ namespace tierd {
 
 class ShapeSource final : public TensorSource {
  public:
-  // `path` as read_shape takes it. Matrices are of f16, vectors and learned positions of f32.
-  // `zeros_percent`: of each matrix of the layers, as if it had been pruned. Errors: those of read_shape;
-  // invalid_argument for more than 100 %.
+  // Opens a shape; `path` as in read_shape. Matrices are f16, vectors and learned positions f32.
+  // `zeros_percent`: assumed share of zeros in each matrix of the layers, as if pruned. Errors: those of
+  // read_shape; invalid_argument for more than 100 %.
   static Result<std::unique_ptr<ShapeSource>> open(const std::string& path, uint32_t zeros_percent);
 
   const ModelConfig& config() const override { return config_; }
@@ -25,7 +25,7 @@ class ShapeSource final : public TensorSource {
   std::string fingerprint() const override;
   std::string path() const override { return path_; }
   std::optional<uint32_t> assumed_zeros_percent() const override { return zeros_percent_; }
-  // Error: unsupported, always.
+  // Always fails with `unsupported`.
   Status read(const TensorInfo& tensor, uint64_t offset, std::span<std::byte> out) const override;
 
  private:

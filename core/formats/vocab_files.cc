@@ -17,7 +17,7 @@ using nlohmann::json;
 
 constexpr uint64_t kMaxConfigBytes = 16 << 20;
 
-// The ids of a key that tokens have. Files name others: -1 for none, padding, tokens that were cut off.
+// Returns the ids of a key that the tokenizer has. Files also have -1, and ids of padding and removed tokens.
 Result<std::vector<uint32_t>> known_ids(const JsonFields& f, const char* key, const Vocab& vocab) {
   TIERD_ASSIGN(const std::vector<int64_t> ids, f.integers(key));
   std::vector<uint32_t> known;
@@ -32,7 +32,7 @@ Result<std::vector<uint32_t>> known_ids(const JsonFields& f, const char* key, co
   return known;
 }
 
-// config.json and generation_config.json: the tokens that begin and end a text.
+// Takes the tokens that begin and end a text from config.json or generation_config.json.
 Status apply_special_ids(const JsonFields& f, Vocab& vocab) {
   TIERD_ASSIGN(const auto begins, known_ids(f, "bos_token_id", vocab));
   if (!begins.empty()) vocab.bos = begins.front();
@@ -46,7 +46,7 @@ Status apply_special_ids(const JsonFields& f, Vocab& vocab) {
   return {};
 }
 
-// Calls `apply` with the fields of a file of the folder, where there is one.
+// Calls `apply` with the fields of a file of the folder, if the file exists.
 template <class Apply>
 Status with_json(const fs::path& path, FoundVocab& found, const Apply& apply) {
   if (!file_exists(path)) return {};
@@ -93,8 +93,7 @@ Result<FoundVocab> find_hf_vocab(const std::string& folder, uint32_t vocab_size,
   if (!found.vocab) return found;
 
   Vocab& vocab = *found.vocab;
-  // A tokenizer.json that begins texts with a token names it; the configuration is about the model's own
-  // texts.
+  // The token with which tokenizer.json begins texts wins over the configuration's.
   const bool begins = vocab.add_bos && options.tokenizer.empty() && file_exists(root / "tokenizer.json");
   const uint32_t begin = begins ? vocab.bos : kNoToken;
   const auto special_ids = [&](const JsonFields& f) { return apply_special_ids(f, vocab); };

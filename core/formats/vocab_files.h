@@ -1,4 +1,4 @@
-// Which tokenizer files belong to a model, and what its configuration adds to them.
+// Finds the tokenizer files of a model and applies its configuration to them.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,19 @@
 namespace tierd {
 
 struct FoundVocab {
-  std::optional<Vocab> vocab;      // none where the model brings none
-  std::vector<std::string> files;  // that were read
+  std::optional<Vocab> vocab;      // none if the model has none
+  std::vector<std::string> files;  // all files that were read
 };
 
-// The tokenizer that the user names; nothing where he names none.
+// Reads the tokenizer named by the user; finds nothing if none is named.
 Result<FoundVocab> read_chosen_vocab(uint32_t vocab_size, const ModelFileOptions& options);
 
-// In this order: the chosen one, tokenizer.json, tokenizer.model, vocab.json with merges.txt; special tokens
-// as config.json, generation_config.json and tokenizer_config.json say.
+// Takes the first of: the one named by the user, tokenizer.json, tokenizer.model, vocab.json with merges.txt.
+// Special tokens are those of config.json, generation_config.json and tokenizer_config.json.
 Result<FoundVocab> find_hf_vocab(const std::string& folder, uint32_t vocab_size,
                                  const ModelFileOptions& options);
 
-// The chosen one, or tok<vocab_size>.bin or tokenizer.bin beside the checkpoint.
+// Takes the one named by the user, or tok<vocab_size>.bin or tokenizer.bin beside the checkpoint.
 Result<FoundVocab> find_llama2c_vocab(const std::string& checkpoint, uint32_t vocab_size,
                                       const ModelFileOptions& options);
 

@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-// One wrong id must not fill the memory with padding.
+// The largest gap of ids: one wrong id must not fill the memory with padding.
 constexpr uint64_t kMostGaps = 1024;
 
 struct Origin {
@@ -26,7 +26,7 @@ struct Origin {
   }
 };
 
-// Lists the tokens that a vocabulary without a list finds as a whole, by their types.
+// Lists the tokens that are matched as a whole in a vocabulary without a list, by their types.
 std::vector<AddedToken> tokens_by_type(const Vocab& vocab) {
   std::vector<AddedToken> tokens;
   for (uint32_t token = 0; token < vocab.pieces.size(); ++token) {
@@ -51,7 +51,7 @@ void append(Vocab& vocab, std::string piece, TokenType type) {
   if (!vocab.scores.empty()) vocab.scores.push_back(0);
 }
 
-// The place of a token, which may lie behind the vocabulary.
+// Makes the vocabulary have `content` at `id`, which may be beyond its end.
 Status make_room(uint64_t id, const std::string& content, const Origin& origin, Vocab& vocab) {
   const auto same = std::ranges::find(vocab.pieces, content);
   const auto at = static_cast<uint64_t>(same - vocab.pieces.begin());
@@ -102,7 +102,7 @@ Result<bool> flag(const json& token, const char* key, const Origin& origin) {
 }  // namespace
 
 Status add_listed_tokens(const json& root, const std::string& file, Vocab& vocab) {
-  // By id, so that each comes behind those before it.
+  // Sorted by id, so that each token is appended after those before it.
   std::vector<std::pair<uint64_t, std::string>> tokens;
   for (const auto& [content, id] : root.items()) {
     const Origin origin{file, fmt::format("\"{}\"", shown(content))};
@@ -113,7 +113,7 @@ Status add_listed_tokens(const json& root, const std::string& file, Vocab& vocab
   std::ranges::sort(tokens);
   for (const auto& [id, content] : tokens) {
     const bool known = id < vocab.pieces.size() && vocab.pieces[id] == content;
-    if (known && vocab.types[id] != TokenType::normal) continue;  // its own file says more of it
+    if (known && vocab.types[id] != TokenType::normal) continue;  // described by its own file
     TIERD_TRY(add_token(id, content, {}, false, {file, fmt::format("\"{}\"", shown(content))}, vocab));
   }
   return {};

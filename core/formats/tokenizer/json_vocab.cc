@@ -39,7 +39,7 @@ Status VocabBuilder::add_token(const nlohmann::json& id, const std::string& piec
 Result<Vocab> VocabBuilder::build() && {
   if (tokens_.empty()) return Error{Code::corrupt, file_, "the vocabulary is empty"};
   const uint64_t count = uint64_t{tokens_.rbegin()->first} + 1;
-  // Real vocabularies have few gaps. One wrong id must not fill the memory with padding.
+  // Real vocabularies have few gaps; one wrong id must not fill the memory with padding.
   if (count > 2 * tokens_.size() + 1024) {
     return Error{
         Code::corrupt, file_,

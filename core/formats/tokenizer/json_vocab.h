@@ -1,4 +1,4 @@
-// Vocabularies in JSON. VocabBuilder puts one together from "piece": id, in any order and with gaps.
+// Vocabularies in JSON. VocabBuilder collects "piece": id pairs, in any order and with gaps.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ class VocabBuilder {
   // `file` is named in errors.
   explicit VocabBuilder(std::string file) : file_(std::move(file)) {}
 
-  // An object of piece to id; `key` is where it lies in the file, empty for the root.
+  // Adds an object of piece to id; `key` is its position in the file, empty for the root.
   Status add_pieces(const nlohmann::json& pieces, const std::string& key);
-  // A token that may be there already; its type becomes `type`.
+  // Adds a token, or sets the type of an existing one.
   Status add_token(const nlohmann::json& id, const std::string& piece, TokenType type,
                    const std::string& key);
 
-  // Ids that were not named become unused tokens "[PAD<id>]".
+  // Ids without a piece become unused tokens "[PAD<id>]".
   Result<Vocab> build() &&;
 
  private:
@@ -34,7 +34,7 @@ class VocabBuilder {
   std::map<uint32_t, Token> tokens_;
 };
 
-// read_tokenizer_json, of a file that is parsed already.
+// read_tokenizer_json for a file that is parsed already.
 Result<Vocab> vocab_of_tokenizer_json(const std::string& path, const nlohmann::json& root);
 
 }  // namespace tierd

@@ -10,7 +10,7 @@
 namespace tierd {
 namespace {
 
-// Pieces are tried at every cut, so their length is bounded; the longest in use are runs of 32 spaces.
+// The longest piece: pieces are tried at every cut. The longest in use are runs of 32 spaces.
 constexpr size_t kMaxPieceBytes = 1024;
 
 }  // namespace
@@ -21,7 +21,7 @@ Status set_scores_from_merges(const std::vector<Merge>& merges, const std::strin
   for (uint32_t token = 0; token < vocab.pieces.size(); ++token) {
     if (mergeable[token]) tokens.emplace(vocab.pieces[token], token);
   }
-  std::vector<uint32_t> ways(vocab.pieces.size(), 0);  // by piece: how many merges make it
+  std::vector<uint32_t> ways(vocab.pieces.size(), 0);  // by piece: number of merges that result in it
   vocab.scores.assign(vocab.pieces.size(), -static_cast<float>(merges.size() + 1));
   uint32_t last = kNoToken;
   for (size_t rank = 0; rank < merges.size(); ++rank) {

@@ -1,4 +1,4 @@
-// Scores that make sentencepiece's algorithm merge as a list of ranked merges does.
+// Computes scores with which sentencepiece's algorithm merges like a list of ranked merges.
 #pragma once
 
 #include <string>
@@ -12,9 +12,9 @@ namespace tierd {
 
 using Merge = std::pair<std::string, std::string>;
 
-// Sets vocab.scores. Scores say only which piece goes first; so each way to put a piece together must be
-// among `merges`, and those of one piece must follow each other. Lists made from a sentencepiece model are
-// like that. Errors, naming `origin`: corrupt (a merge of pieces that are not there), unsupported (others).
+// Sets vocab.scores. A score only orders the resulting pieces, so each way to split a piece must be among
+// `merges`, and the merges of one piece must be consecutive. Lists made from a sentencepiece model satisfy
+// this. Errors, naming `origin`: corrupt (a merge of missing pieces), unsupported (other lists).
 Status set_scores_from_merges(const std::vector<Merge>& merges, const std::string& origin, Vocab& vocab);
 
 }  // namespace tierd

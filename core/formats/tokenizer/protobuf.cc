@@ -19,7 +19,7 @@ std::optional<ProtobufReader::Field> ProtobufReader::next() {
   if (rest_.empty()) return std::nullopt;
   const std::string_view start = rest_;
   const auto broken = [&] {
-    rest_ = start;  // not empty: whole() says no
+    rest_ = start;  // not empty, so whole() returns false
     return std::nullopt;
   };
   const std::optional<uint64_t> tag = varint();

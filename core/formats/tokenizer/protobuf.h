@@ -1,4 +1,4 @@
-// Walks the fields of a serialized protocol buffer message, whatever its schema.
+// Iterates over the fields of a serialized protocol buffer message of any schema.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@ class ProtobufReader {
   struct Field {
     uint32_t number = 0;
     uint64_t value = 0;      // of a varint; else 0
-    std::string_view bytes;  // of a string or message; else empty. Lies in the message.
+    std::string_view bytes;  // of a string or message; else empty. Points into the message.
   };
 
   explicit ProtobufReader(std::string_view message) : rest_(message) {}
 
-  // nullopt at the end, and where the message is broken.
+  // Returns nullopt at the end, and if the message is malformed.
   std::optional<Field> next();
-  // After next() gave nullopt: whether that was the end.
+  // After next() returned nullopt: whether that was the end.
   bool whole() const { return rest_.empty(); }
 
  private:

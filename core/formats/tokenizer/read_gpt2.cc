@@ -1,4 +1,4 @@
-// GPT-2's two files: vocab.json, an object of piece to id, and merges.txt, a line for each merge.
+// Reads GPT-2's two files: vocab.json, an object of piece to id, and merges.txt, a line for each merge.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ Result<std::vector<std::string>> read_merges(const std::string& path) {
   return merges;
 }
 
-// The rule that cuts words is not in these two files: the class of the tokenizer has it.
+// Maps the class of the tokenizer to the rule that cuts words, which the two files do not have.
 struct ClassRule {
   std::string_view name;
   std::string_view rule;
@@ -87,7 +87,7 @@ Result<Vocab> read_gpt2_files(const std::string& vocab_json, const std::string& 
   vocab.kind = VocabKind::byte_bpe;
   TIERD_ASSIGN(vocab.pre_tokenizer, cutting_rule(vocab_json));
   vocab.add_space_prefix = false;
-  vocab.add_bos = false;  // unless tokenizer_config.json asks for it, as OPT's does
+  vocab.add_bos = false;  // unless tokenizer_config.json sets it, as OPT's does
   TIERD_ASSIGN(vocab.merges, read_merges(merges_txt));
   for (uint32_t token = 0; token < vocab.pieces.size(); ++token) {
     if (vocab.pieces[token] != kEndOfText) continue;

@@ -1,6 +1,6 @@
-// llama2.c's tokenizer.bin: i32 longest piece, then for each token f32 score, i32 length, bytes. All
-// little-endian. It is a SentencePiece model whose "▁" are written as plain spaces; the first three tokens
-// are the unknown token, BOS and EOS, by position.
+// Reads llama2.c's tokenizer.bin: i32 longest piece, then for each token f32 score, i32 length, bytes. All
+// little-endian. It is a SentencePiece model with plain spaces in place of "▁"; the first three tokens are
+// the unknown token, BOS and EOS, by position.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -91,7 +91,7 @@ Result<Vocab> read_llama2c_tokenizer(const std::string& path, uint32_t vocab_siz
   vocab.unknown = kUnknown;
   vocab.bos = kBos;
   vocab.eos = kEos;
-  vocab.end_tokens = {kBos, kEos};  // llama2.c's models are trained on texts parted by BOS
+  vocab.end_tokens = {kBos, kEos};  // llama2.c's models are trained on texts separated by BOS
   return vocab;
 }
 

@@ -1,5 +1,6 @@
-// sentencepiece's own model files. The library reads and checks them; what it does not tell (the kind of
-// model, how text is normalized, which pieces are user-defined) is read from the serialized protocol buffer.
+// Reads sentencepiece's model files. The library reads and checks them; facts that its interface lacks (the
+// kind of model, the normalization, which pieces are user-defined) are read from the serialized protocol
+// buffer.
 #include <fmt/format.h>
 #include <sentencepiece_processor.h>
 
@@ -27,7 +28,7 @@ enum NormalizerField : uint32_t {
   kEscapeSpaces = 5
 };
 
-// With protobuf's defaults: what a file leaves out.
+// The facts, with protobuf's defaults for absent fields.
 struct ModelFacts {
   uint64_t model_type = 1;  // unigram
   bool space_as_suffix = false;
@@ -85,7 +86,7 @@ uint32_t token_or_none(int id) {
 Result<Vocab> read_tokenizer_model(const std::string& path) {
   TIERD_ASSIGN(const std::string file, read_whole_file(path, kMaxTokenizerFileBytes));
   const Error broken{Code::corrupt, path, "not a whole sentencepiece model"};
-  // Looked at first, so that the library sees only what has the shape of a model.
+  // Checked first, so that the library parses only data with the shape of a model.
   ModelFacts facts;
   if (!read_facts(file, facts) || facts.piece_types.empty()) return broken;
   TIERD_TRY(check_facts(facts, path));

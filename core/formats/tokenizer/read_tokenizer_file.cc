@@ -1,4 +1,4 @@
-// Which reader a tokenizer file is for, by what it begins with.
+// Chooses the reader of a tokenizer file by the beginning of its content.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -38,13 +38,13 @@ Result<Vocab> read_tokenizer_file(const std::string& path, uint32_t vocab_size) 
     if (model != root.end() && model->is_object()) return vocab_of_tokenizer_json(path, root);
     return read_gpt2_files(path, merges_beside(path));
   }
-  // tiktoken's lines: base64, a space, a rank. The byte 0x21 ("IQ==") comes first in all of them.
+  // Lines of tiktoken: base64, a space, a rank. All such files begin with the byte 0x21 ("IQ==").
   if (file.starts_with("IQ== ")) {
     return Error{Code::unsupported, path,
                  "a tiktoken file has no merges; give the tokenizer.json of the model"};
   }
   // A sentencepiece model begins with a piece (field 1, a message: 0x0a and its length, which is never 0);
-  // tokenizer.bin with a 32-bit length that is small.
+  // tokenizer.bin begins with a small 32-bit length.
   if (file.size() > 1 && file[0] == '\n' && file[1] != '\0') return read_tokenizer_model(path);
   if (file.size() > 3 && file[2] == '\0' && file[3] == '\0') return read_llama2c_tokenizer(path, vocab_size);
   return Error{

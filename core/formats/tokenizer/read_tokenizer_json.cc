@@ -1,5 +1,5 @@
-// Hugging Face's tokenizer.json, as far as it describes one of our two kinds: byte-level BPE, or a
-// sentencepiece model written as ranked merges. Anything else in its pipeline would change the tokens and is
+// Reads Hugging Face's tokenizer.json if it describes one of the two kinds: byte-level BPE, or a
+// sentencepiece model written as ranked merges. Other steps in its pipeline would change the tokens and are
 // refused by name.
 #include <fmt/format.h>
 
@@ -53,7 +53,7 @@ class TokenizerJson {
     parts_.warn_of_lengths();
     const uint32_t begin = vocab_.add_bos ? vocab_.bos : kNoToken;
     TIERD_TRY(apply_special_token_files(path_, vocab_));
-    // bos_token names the one of the model; the template is about this one.
+    // The template's BOS wins over bos_token, which is the model's.
     if (begin != kNoToken) vocab_.bos = begin;
     return std::move(vocab_);
   }
@@ -91,7 +91,7 @@ class TokenizerJson {
     return {};
   }
 
-  // Both forms: "a b" and ["a", "b"].
+  // Accepts both forms: "a b" and ["a", "b"].
   Status read_merges(const json& merges) {
     if (!merges.is_array()) return fail(Code::corrupt, "model.merges: expected a list");
     merges_.reserve(merges.size());
@@ -115,7 +115,7 @@ class TokenizerJson {
     return {};
   }
 
-  // Marks the added tokens of model.vocab that text may become without being found as a whole.
+  // Marks the added tokens of model.vocab that merging can also produce.
   Status keep_reachable_pieces(const json& model) {
     TIERD_ASSIGN(const bool ignore_merges, parts_.flag(model, "ignore_merges", false, "model"));
     if (ignore_merges) return {};
@@ -138,7 +138,7 @@ class TokenizerJson {
     return read_missing_bytes(model);
   }
 
-  // Bytes that the vocabulary lacks become the unknown token, or nothing.
+  // Bytes that the vocabulary lacks become the unknown token, or are left out.
   Status read_missing_bytes(const json& model) {
     const std::string unknown = json_text(model, "unk_token");
     const auto token_of = [&](const std::string& piece) { return std::ranges::find(vocab_.pieces, piece); };
@@ -177,7 +177,7 @@ class TokenizerJson {
         vocab_.unknown = token;
       }
     }
-    // Without any, the unknown token stands for every character that is not known.
+    // Without byte tokens every unknown character becomes the unknown token.
     if (bytes && byte_tokens != 0 && byte_tokens != 256) {
       return fail(Code::unsupported,
                   fmt::format("model.byte_fallback: {} of the 256 byte tokens are there", byte_tokens));
@@ -191,7 +191,7 @@ class TokenizerJson {
     return set_scores_from_merges(merges_, path_, vocab_);
   }
 
-  // Tokens that are looked for behind the normalizers are there as the normalizers write them.
+  // Sets found_as of tokens that are matched after the normalizers to their normalized text.
   void mark_normalized_tokens() {
     if (vocab_.metaspace) return;
     for (AddedToken& added : *vocab_.added_tokens) {

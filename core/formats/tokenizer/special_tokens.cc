@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-// nullopt where there is no such file.
+// Returns nullopt if there is no such file.
 Result<std::optional<json>> read_beside(const std::string& path, const char* name, std::string& file) {
   file = (std::filesystem::path(path).parent_path() / name).string();
   if (!is_regular_file(file)) return std::optional<json>();
@@ -26,7 +26,7 @@ Result<std::optional<json>> read_beside(const std::string& path, const char* nam
   return std::optional<json>(std::move(root));
 }
 
-// A token is written as its text, or as an object with its text under "content".
+// Sets a token that is given as its text, or as an object with its text under "content".
 Status set_token(const json& root, const char* key, const std::string& file, Vocab& vocab, uint32_t& token) {
   const auto it = root.find(key);
   if (it == root.end() || it->is_null()) return {};
@@ -49,7 +49,7 @@ Status set_token(const json& root, const char* key, const std::string& file, Voc
   return {};
 }
 
-// Tokens that are special for a reason of their own: a list of them, or an object by names.
+// Makes the further special tokens control tokens; they are given as a list or as an object by names.
 void set_other_special_tokens(const json& root, const std::string& file, Vocab& vocab) {
   for (const char* key : {"additional_special_tokens", "extra_special_tokens"}) {
     const json* const tokens = json_member(root, key);
@@ -82,8 +82,8 @@ Result<std::optional<bool>> flag(const json& config, const char* key, const std:
                fmt::format("{}: expected true or false, found {}", key, value->type_name())};
 }
 
-// The fields of tokenizer_config.json that change tokens. `piped`: of a tokenizer.json, which says most
-// itself.
+// Applies the fields of tokenizer_config.json that change tokens. `piped`: the vocabulary is a
+// tokenizer.json's, which has most of these settings itself.
 Status obey_config(const json& config, const std::string& file, bool piped, Vocab& vocab) {
   for (const char* key : {"split_special_tokens", "do_lower_case"}) {
     TIERD_ASSIGN(const std::optional<bool> set, flag(config, key, file));
@@ -103,7 +103,7 @@ Status obey_config(const json& config, const std::string& file, bool piped, Voca
   }
   const bool llama = json_text(config, "tokenizer_class").starts_with("Llama");
   if (prefix == false && (!piped || llama)) vocab.add_space_prefix = false;
-  // Without it, as before it, a space goes before what follows a token, too.
+  // With `legacy` (the default) the space prefix is also added to text that follows a token.
   if (legacy == false && !piped) vocab.prefix_text_only = true;
   return {};
 }
@@ -122,7 +122,7 @@ Status add_end_token(const json& value, const std::string& file, Vocab& vocab) {
   return {};
 }
 
-// A text, or a list of named ones, of which "default" is for chats.
+// Sets the chat template: a text, or a list of named ones, of which "default" is for chats.
 Status set_chat_template(const json& root, const std::string& file, Vocab& vocab) {
   const auto it = root.find("chat_template");
   if (it == root.end() || it->is_null()) return {};
@@ -151,7 +151,7 @@ Status apply_special_token_files(const std::string& path, Vocab& vocab) {
   std::string config_file;
   TIERD_ASSIGN(const std::optional<json> config, read_beside(path, "tokenizer_config.json", config_file));
   if (config) TIERD_TRY(add_decoder_tokens(*config, config_file, piped, vocab));
-  // tokenizer_config.json is read last: where the two differ, it is the one that programs obey.
+  // tokenizer_config.json is applied last, because other programs follow it if the two differ.
   TIERD_ASSIGN(const std::optional<json> map, read_beside(path, "special_tokens_map.json", file));
   if (map) TIERD_TRY(set_special_tokens(*map, file, vocab));
   if (config) {

@@ -1,4 +1,4 @@
-// The small files beside a tokenizer that say which tokens begin and end a text.
+// Reads the small files beside a tokenizer that name the tokens that begin and end a text.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace tierd {
 
-// Reads added_tokens.json, tokenizer_config.json, special_tokens_map.json, generation_config.json and
-// chat_template.jinja in the folder of `path`, as far as they are there: further tokens, bos, eos, add_bos,
-// the rules about spaces, end_tokens and chat_template. In the end eos is one of end_tokens. Errors name the
-// file and key: corrupt, unsupported.
+// Reads those of added_tokens.json, tokenizer_config.json, special_tokens_map.json, generation_config.json
+// and chat_template.jinja that exist in the folder of `path`: further tokens, bos, eos, add_bos, the rules
+// about spaces, end_tokens and chat_template. Afterwards eos is one of end_tokens. Errors name the file and
+// key: corrupt, unsupported.
 Status apply_special_token_files(const std::string& path, Vocab& vocab);
 
 }  // namespace tierd

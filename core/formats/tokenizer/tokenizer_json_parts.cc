@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-// Normalizers, pre-tokenizers, post-processors and decoders come alone or as a Sequence under `list_key`.
+// Lists the steps of a normalizer, pre-tokenizer, … : one step, or a Sequence under `list_key`.
 std::vector<const json*> steps_of(const json* step, const char* list_key) {
   std::vector<const json*> steps;
   if (step == nullptr) return steps;
@@ -35,7 +35,7 @@ bool replaces(const json& step, std::string_view from, std::string_view to) {
   return pattern != nullptr && json_text(*pattern, "String") == from && json_text(step, "content") == to;
 }
 
-// One space of the beginning, or none.
+// Returns whether the step removes one space at the beginning, or none.
 bool strips_prefix(const json& step) {
   const auto count = [&](const char* key) { return step.value(key, json(0)); };
   return json_text(step, "content") == " " && count("stop") == 0 &&
@@ -75,7 +75,7 @@ bool TokenizerJsonParts::is_byte_level() const {
                              [](const json* step) { return json_text(*step, "type") == "ByteLevel"; });
 }
 
-// A step as PreTokenizer::name_of_steps knows it; empty where it cuts nothing.
+// Returns a step in the form of PreTokenizer::name_of_steps; empty if it cuts nothing.
 Result<std::string> TokenizerJsonParts::byte_level_step(const json& step) const {
   const std::string type = json_text(step, "type");
   const std::string part = "pre_tokenizer " + shown(type);
@@ -101,14 +101,14 @@ Result<std::string> TokenizerJsonParts::byte_level_step(const json& step) const 
 
 Status TokenizerJsonParts::read_byte_level(bool ignore_merges, Vocab& vocab) const {
   for (const json* step : normalizers_) {
-    // Text is nearly always composed already; composing it is left to the program that writes it.
+    // NFC: text is nearly always composed already, so it is not composed here.
     const std::string type = json_text(*step, "type");
     if (type != "NFC")
       return fail(Code::unsupported, fmt::format("normalizer \"{}\" is not known", shown(type)));
   }
   std::string steps;
   for (const json* step : pre_tokenizers_) {
-    // It writes bytes as characters, which no step after it expects.
+    // ByteLevel writes bytes as characters, which no later step expects.
     if (step != pre_tokenizers_.back() && json_text(*step, "type") == "ByteLevel")
       return fail(Code::unsupported, "pre_tokenizer ByteLevel: a step after it is not known");
     TIERD_ASSIGN(const std::string name, byte_level_step(*step));
@@ -182,7 +182,7 @@ Status TokenizerJsonParts::read_space_rule(Vocab& vocab) const {
   return read_metaspace(*pre_tokenizers_.front(), vocab);
 }
 
-// "single" lists what a text becomes: {"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}.
+// "single" lists the parts of the result: {"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}.
 Status TokenizerJsonParts::read_template(const json& step, Vocab& vocab) const {
   const std::string part = "post_processor TemplateProcessing";
   const json* single = json_member(step, "single");
@@ -231,7 +231,7 @@ Status TokenizerJsonParts::read_post_processor(Vocab& vocab) const {
   uint32_t templates = 0;
   for (const json* step : steps_of(json_member(root_, "post_processor"), "processors")) {
     const std::string type = json_text(*step, "type");
-    if (type == "ByteLevel") continue;  // it moves offsets alone
+    if (type == "ByteLevel") continue;  // changes only offsets
     if (type != "TemplateProcessing" || ++templates > 1)
       return fail(Code::unsupported, fmt::format("post_processor \"{}\" is not known here", shown(type)));
     TIERD_TRY(read_template(*step, vocab));

@@ -1,5 +1,5 @@
-// The parts of a tokenizer.json beside its model: what it does to text before, and to tokens after. Each
-// field that changes tokens is obeyed or refused by name.
+// Reads the parts of a tokenizer.json beside its model: the steps applied to text before it and to tokens
+// after it. Each field that changes tokens is followed or refused by name.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -11,29 +11,29 @@
 
 namespace tierd {
 
-// nullptr where `object` has no such member, or null.
+// Returns nullptr if `object` has no such member, or a null one.
 const nlohmann::json* json_member(const nlohmann::json& object, const char* key);
-// Empty where there is no such text.
+// Returns an empty string if there is no such text.
 std::string json_text(const nlohmann::json& object, const char* key);
 
 class TokenizerJsonParts {
  public:
-  // `path` is named in errors; both outlive this.
+  // `path` is named in errors; both must outlive this object.
   TokenizerJsonParts(const std::string& path, const nlohmann::json& root);
 
   bool is_byte_level() const;
-  // The pre-tokenizer of a byte-level vocabulary. `ignore_merges`: whole words are looked for first.
+  // Reads a byte-level pre-tokenizer. `ignore_merges`: words that equal a piece are not merged.
   Status read_byte_level(bool ignore_merges, Vocab& vocab) const;
-  // Where spaces become "▁": by normalizers (Prepend and Replace), or by a Metaspace pre-tokenizer.
+  // Reads the rule for "▁": normalizers (Prepend and Replace), or a Metaspace pre-tokenizer.
   Status read_space_rule(Vocab& vocab) const;
-  // A template that begins with a special token is how tokenizer.json asks for BOS: sets bos and add_bos.
+  // Sets bos and add_bos from a template that begins with a special token.
   Status read_post_processor(Vocab& vocab) const;
-  // Decoders of other kinds would make other text of the same tokens.
+  // Refuses decoders that would produce other text from the same tokens.
   Status check_decoder(bool byte_level) const;
-  // Lengths that text is cut or filled to, which a program asks for and a file cannot.
+  // Warns that lengths for truncation and padding are ignored, because texts are neither cut nor padded.
   void warn_of_lengths() const;
 
-  // A flag of a part; `part` is named in the error where it is of another type.
+  // Reads a flag of a part; the error for another type names `part`.
   Result<bool> flag(const nlohmann::json& object, const char* key, bool otherwise,
                     const std::string& part) const;
   Error fail(Code code, std::string detail) const { return Error{code, path_, std::move(detail)}; }

@@ -38,7 +38,7 @@ bool has(const Vocab& vocab, std::string_view piece) {
   return std::ranges::find(vocab.pieces, piece) != vocab.pieces.end();
 }
 
-// Harmony and Solar end a part of a turn with <|end|>, and the turn with others.
+// Returns whether <|end|> ends only a part of a turn, and other tokens the turn, as in Harmony and Solar.
 bool ends_parts(const Vocab& vocab) {
   return (has(vocab, "<|return|>") && has(vocab, "<|call|>")) ||
          (has(vocab, "<|flush|>") && (has(vocab, "<|call|>") || has(vocab, "<|calls|>")));

@@ -1,13 +1,12 @@
-// The tokens that end a turn of a chat, or a text, by the names that families of models have given them.
+// The tokens that end a turn of a chat, or a text, in all families of models.
 #pragma once
 
 #include "core/model/text/vocab.h"
 
 namespace tierd {
 
-// Adds each of them that the vocabulary has to end_tokens. Files keep some as user-defined tokens, or as
-// ordinary ones, which become control tokens; a model that has said one has no more to say. The list is
-// llama.cpp's.
+// Adds those that the vocabulary has to end_tokens, because a model says nothing after them. Some files have
+// them as user-defined or as ordinary tokens; the latter become control tokens. The list is llama.cpp's.
 void add_turn_ends(Vocab& vocab);
 
 }  // namespace tierd
