@@ -1,6 +1,6 @@
-// A tier agent: one memory and the only code that touches it. Single-threaded: `submit` and `poll` are called
-// by the kernel, `drive` by the agent's thread, which is the kernel's own unless the configuration gives the
-// agent one (core/agent/agent_thread.h puts a queue in between; the agent itself never sees a second thread).
+// A tier agent: one memory and the only code that touches it. Single-threaded: the kernel calls `submit` and
+// `poll`, the agent's thread `drive`. That is the kernel's thread unless the configuration gives the agent
+// one (core/agent/agent_thread.h puts a queue in between; the agent itself never sees a second thread).
 #pragma once
 
 #include <cstdint>
@@ -21,24 +21,24 @@ class Agent {
   virtual ~Agent() = default;
 
   virtual std::string_view name() const = 0;
-  // The most requests that may be in flight at once: the credits that the kernel has for this agent.
+  // The most requests that may be in flight at once: the kernel's credits for this agent.
   virtual uint32_t credits() const = 0;
 
-  // Takes over the message, or answers `busy` at once and keeps nothing. Never blocks. What the payload
-  // refers to stays as it is until the completion; the payload itself may go.
+  // Accepts the message, or returns `busy` and keeps nothing. Never blocks. The memory that the payload
+  // refers to is unchanged until the completion; the payload itself need not live so long.
   virtual Submit submit(const Message& message, const Payload& payload) = 0;
-  // Does what can be done now and returns whether there was something to do. Never waits.
+  // Does the work that is possible now and returns whether there was any. Never waits.
   virtual Drive drive() = 0;
-  // Hands over up to done.size() completions; each accepted id comes exactly once. Returns how many.
+  // Writes up to done.size() completions, exactly one for each accepted id. Returns their number.
   virtual size_t poll(std::span<Done> done) = 0;
 
-  // A descriptor that turns readable when `drive` would find work that no submit announced (device
-  // completions), or -1. Its owner is the agent; whoever waits on it does not read from it, `drive` does.
+  // Returns a descriptor that becomes readable when `drive` has work that no submit announced (device
+  // completions), or -1. The agent owns it; a waiter does not read from it, `drive` does.
   virtual int wait_fd() const { return -1; }
-  // Work accepted and not yet completed elsewhere (by a device): there is something to wait for.
+  // Returns whether accepted work is pending elsewhere (in a device).
   virtual bool waiting() const { return false; }
-  // Why it completes everything as lost, in some words: "it has answered nothing for 60 s"; empty where it
-  // does not, or does not know.
+  // Returns the reason for completing everything as lost, such as "it has answered nothing for 60 s"; empty
+  // if the agent is not lost or does not know.
   virtual std::string lost_because() const { return {}; }
 };
 

@@ -1,12 +1,10 @@
-// How an agent is exported from its shared object, agent-NAME.so, and what it is given when it is made:
+// The export of an agent from its shared object, agent-NAME.so, and the context of its construction:
 //
 //   Result<MadeAgent> make(const AgentContext& context) { … }
-//   TIERD_AGENT("mine", "what it is, in a line", serves(Op::read), kParams, make)      // outside any
-//   namespace
+//   TIERD_AGENT("mine", "summary in one line", serves(Op::read), kParams, make)      // outside any namespace
 //
-// Unlike the interface of strategies (core/include/tierd) this is C++: an agent is built against the headers
-// of the very tierd that loads it, by the same compiler with the same flags. The build id says whether it
-// was.
+// Unlike the interface of strategies (core/include/tierd) this is C++: an agent must be built against the
+// headers of the tierd that loads it, by the same compiler with the same flags. The build id verifies this.
 #pragma once
 
 #include <cstddef>
@@ -38,63 +36,62 @@
 
 namespace tierd {
 
-// What an agent that reads is for: a store's file. All of it outlives the agent.
+// The task of an agent that reads: a store's file. Everything in it outlives the agent.
 struct ReadTask {
   std::string path;
   ExtentTable extents;
-  std::span<const ExtentPieces> pieces = {};  // of all neurons that are more than one extent
-  // What reads with kRecode expand, in the order of the extents, and the instruction set that does it.
+  std::span<const ExtentPieces> pieces = {};  // of all neurons with more than one extent
+  // Neurons that reads with kRecode expand, in the order of the extents; and the instruction set for it.
   std::span<const CompressedExtents> compressed = {};
   std::string kernels = "auto";
-  std::span<std::byte> landing;  // where most reads will land, worth pinning
-  uint64_t memory_bytes = 0;     // of all that reads will land in
-  // What the agent may take for reads that cannot land where they belong, a multiple of 4096: at least twice
-  // the blocks that hold the largest extent that is not aligned, or is expanded; 0 if there is none. For
-  // an agent that reads directly every extent counts.
+  std::span<std::byte> landing;  // destination of most reads, worth pinning
+  uint64_t memory_bytes = 0;     // all memory that reads land in
+  // Memory for reads that cannot land at their destination, a multiple of 4096: at least twice the blocks of
+  // the largest unaligned or expanded extent (of the largest one for direct reads); 0 if there is none.
   uint64_t bounce_bytes = 0;
-  OpenDevice open_device = {};  // how tests have the file opened; empty: as the agent does
-  // In virtual time: puts a described device before the file's, `depth` reads deep, and says which gaps it is
-  // worth to read through. Nothing is measured then.
+  OpenDevice open_device = {};  // opens the file in tests; empty: the agent opens it
+  // In virtual time: `device` wraps the file's device in a described one, `depth` reads deep; gap_bytes is
+  // the longest gap to read through. Nothing is measured then.
   struct Described {
     std::function<std::unique_ptr<BlockDevice>(std::unique_ptr<BlockDevice> device, uint32_t depth)> device;
     uint64_t gap_bytes = 0;
-    bool reads = true;  // else nothing is read, and so nothing can be verified
+    bool reads = true;  // false: nothing is read, and so nothing can be verified
   };
   std::optional<Described> described = {};
 };
 
-// What an agent that computes is for: a model, and the memory of its weights. It registers two things in the
-// table of pools. Its memory has arena, staging and resident tensors, side by side; the first two begin at
-// multiples of 4096. Most of the arena's addresses may never be used: an agent that serves `resize` is told
-// which are, before the first read. Its activations are the buffers of the plan, as buffer_offsets() puts
-// them. It takes the resident tensors' values from where they are, once messages come. An agent whose memory
-// is apart registers its activations alone, and is handed the tensors (MadeAgent::load).
+// The task of an agent that computes: a model, and the memory of its weights. The agent registers two pools
+// in the table. One is its memory: arena, staging and resident tensors, contiguous; arena and staging begin
+// at multiples of 4096. Most of the arena's addresses may never be used: an agent that serves `resize` gets
+// the ranges in use before the first read. The other is its activations: the buffers of the plan, at
+// buffer_offsets(). Once messages come, the agent uses the values of the resident tensors in place. An agent
+// whose memory is apart registers only its activations, and receives the tensors by MadeAgent::load.
 struct ComputeTask {
   MemoryId memory = 1;  // its number
   ComputePlan plan;
   uint64_t arena_bytes = 0;
   uint64_t staging_bytes = 0;
   uint64_t tensor_bytes = 0;
-  std::vector<uint64_t> tensors = {};  // [TensorId] bytes from the beginning of the memory
+  std::vector<uint64_t> tensors = {};  // [TensorId] offset in the memory, bytes
   std::string kernels = "auto";        // instruction set
-  uint32_t threads = 1;                // that compute, the one that drives the agent included
-  std::vector<uint32_t> cores = {};    // [threads] that they are bound to; none: they are not
-  bool described = false;              // virtual time: how long a message takes is not the agent's business
+  uint32_t threads = 1;                // threads that compute, the agent's driving thread included
+  std::vector<uint32_t> cores = {};    // [threads] that they are bound to; empty: not bound
+  bool described = false;              // virtual time: the agent need not measure the duration of messages
 };
 
-// What `make` is given. It lives as long as that call; what it refers to, as said.
+// The argument of `make`, valid during that call; for its references see each field.
 struct AgentContext {
   uint16_t number = 0;  // the agent's, in the table of pools and in messages
-  std::string table;    // of the configuration, "tiers.flash": errors about a parameter name it
+  std::string table;    // its table in the configuration, "tiers.flash", for errors about a parameter
   PoolTable& pools;     // outlives the agent; `make` adds the agent's own
-  const Clock& clock;   // that completions are stamped by; outlives the agent
-  // It is driven by a thread of its own, not between other work of the kernel's.
+  const Clock& clock;   // for the times in completions; outlives the agent
+  // The agent is driven by a thread of its own, not between other work of the kernel's.
   bool own_thread = false;
-  std::span<const Setting> settings = {};   // each declared parameter, checked
-  std::optional<ReadTask> read = {};        // for agents that serve `read`, or are to read directly
+  std::span<const Setting> settings = {};   // every declared parameter, checked
+  std::optional<ReadTask> read = {};        // for agents that serve `read` or read directly
   std::optional<ComputeTask> compute = {};  // for agents that serve `run`
 
-  // The value of a parameter that the entry declares: int64_t, double, bool or std::string.
+  // Returns the value of a declared parameter: int64_t, double, bool or std::string.
   template <class T>
   const T& get(std::string_view name) const {
     for (const Setting& setting : settings) {
@@ -112,75 +109,75 @@ struct PackedMatrix {
   const std::byte* groups = nullptr;
 };
 
-// Products that strategies ask for (tierd_host::linear), by the threads of a tier that computes.
+// Matrix products for strategies (tierd_host::linear), on the threads of a tier that computes.
 class Products {
  public:
   virtual ~Products() = default;
-  // y [rows x n_out] = x [rows x n_in] times the transpose of the matrix. [kernel, while nothing that
-  // computes is in flight at this agent]
+  // Computes y [rows x n_out] = x [rows x n_in] times the transpose of the matrix. [kernel, while no run is
+  // in flight at this agent]
   virtual void linear(const PackedMatrix& matrix, const float* x, uint32_t rows, float* y) = 0;
 };
 
-// How an agent reads, and where that comes from ("set", "measured: …"), for reports.
+// An agent's choices for reading, with the source of each ("set", "measured: …"), for reports.
 struct ReadChoices {
   uint64_t gap_bytes = 0;  // the longest gap that is read through
   std::string gap_from = {};
-  bool bounced = false;  // what could land where it belongs is copied there
+  bool bounced = false;  // reads land in the bounce buffer even if they could land at their destination
   std::string bounced_from = {};
-  // An agent that reads directly (kReadsDirectly) says how what it reads comes into its memory, "cuFile" or
-  // "staged through pinned memory", and why not another way.
+  // For an agent that reads directly (kReadsDirectly): how bytes reach its memory, "cuFile" or "staged
+  // through pinned memory", and why not another way.
   std::string way = {};
   std::string way_why = {};
 };
 
-// An agent, and what it offers beside messages.
+// An agent, and its services beside messages.
 struct MadeAgent {
   std::unique_ptr<Agent> agent;
-  std::string backend = {};      // what it works with, for reports: "io_uring", "avx512-vnni"
-  Products* products = nullptr;  // the agent's own; for agents that serve `run`
-  ReadChoices reading = {};      // of agents that read
-  // Bytes a second that `move` brings from other memories, for forecasts; 0: as fast as the processor copies.
+  std::string backend = {};      // for reports: "io_uring", "avx512-vnni"
+  Products* products = nullptr;  // owned by the agent; for agents that serve `run`
+  ReadChoices reading = {};      // for agents that read
+  // Bytes per second that `move` fetches from other memories, for forecasts; 0: at the processor's copy rate.
   double link_rate = 0;
-  // Agents whose memory is apart have it: it writes there, so many bytes from its beginning. [kernel, before
+  // Writes bytes into the agent's memory at an offset; only for agents whose memory is apart. [kernel, before
   // the first message]
   std::function<void(uint64_t offset, std::span<const std::byte> bytes)> load = {};
-  // What it has done, for reports; may be empty. [any thread; of an agent that reads at any time, of one that
-  // computes while nothing is in flight there]
+  // Returns the agent's counters, for reports; may be empty. [any thread; for an agent that reads at any
+  // time, for one that computes while nothing is in flight there]
   std::function<AgentCounts()> counts = {};
 };
 
 constexpr uint32_t serves(Op op) {
   return 1u << static_cast<uint32_t>(op);
 }
-// Beside what an agent serves: its reads and moves may recode (kRecode).
+// Added to the served operations: its reads and moves may recode (kRecode).
 inline constexpr uint32_t kRecodes = 1u << 30;
-// Beside what an agent serves: its memory is apart, reached by itself alone. Reads do not land there, it
-// brings neurons from other memories by itself (`move`), and what is wanted of its activations must be given.
+// Added to the served operations: its memory is apart, reachable by the agent alone. Reads do not land there;
+// the agent fetches neurons from other memories itself (`move`), and its activations must be given to others.
 inline constexpr uint32_t kMemoryApart = 1u << 31;
-// Beside kMemoryApart: it can read the store into its memory by itself. It declares a parameter
-// kDirectParameter, a flag; where that is set, it is given a ReadTask beside its ComputeTask and serves
-// `read` on a lane of its own.
+// Added to kMemoryApart: it can read the store into its memory itself. It declares a parameter
+// kDirectParameter, a flag; if that is set, it receives a ReadTask besides its ComputeTask and serves `read`
+// on a lane of its own.
 inline constexpr uint32_t kReadsDirectly = 1u << 29;
 inline constexpr const char* kDirectParameter = "direct";
-// Beside what an agent serves: one of its runs may be of several sites (Payload::sites). Worth it where to be
-// given a run costs as much as a part of computing it; to whom it costs nothing, one site at a time lets the
-// kernel's thread see to its other agents between them.
+// Added to the served operations: one run may cover several sites (Payload::sites). Worth it if receiving a
+// run costs as much as part of computing it. For other agents one site at a time lets the kernel's thread
+// drive its other agents in between.
 inline constexpr uint32_t kJoinsRuns = 1u << 28;
 static_assert((kRecodes ^ kMemoryApart ^ kReadsDirectly ^ kJoinsRuns) ==
               (kRecodes | kMemoryApart | kReadsDirectly | kJoinsRuns));
 
-// The one symbol that agent-NAME.so exports. Up to and with `build_id` it is the same in every version, and
-// plain C: nothing behind is looked at before size and id have been found right.
+// The one symbol that agent-NAME.so exports. The fields up to `build_id` are the same in every version, and
+// plain C: the host reads later fields only after checking size and id.
 struct AgentEntry {
   uint32_t size;
-  // Bits, kRecodes, kMemoryApart, kReadsDirectly, kJoinsRuns; `raise` and `cancel` are answered by all.
+  // Bits of operations and of the constants above. All agents answer `raise` and `cancel`.
   uint32_t serves;
   const char* build_id;
   const char* name;
   const char* summary;
   const tierd_param* params;
   uint32_t n_params;
-  // Errors name a key or a file. Exceptions are caught by the host.
+  // Errors name a key or a file. The host catches exceptions.
   Result<MadeAgent> (*make)(const AgentContext& context);
 };
 inline bool is_apart(const AgentEntry& entry) {

@@ -12,10 +12,10 @@
 
 namespace tierd {
 namespace {
-// A wake-up cannot be lost (see `submit`); this only bounds how long a device without a descriptor waits for
-// `drive`.
+// Bounds the wait of an agent whose device has no descriptor. A wake-up cannot be lost (see `submit`).
 constexpr uint64_t kLongestParkNs = 5'000'000;
-// Between two looks of a kernel that waits. It waits for 5 ms at most, and may compute in between.
+// The longest normal time between two polls of a kernel that waits: it waits for 5 ms at most, and may
+// compute in between.
 constexpr uint64_t kLongestUnseenNs = 1'000'000'000;
 }  // namespace
 
@@ -74,8 +74,8 @@ Drive AgentThread::drive() {
 size_t AgentThread::poll(std::span<Done> done) {
   if (done_signalled_.load(std::memory_order_relaxed))
     done_signalled_.exchange(false, std::memory_order_acq_rel);
-  // The thread says that it signals before it writes: until all that it announced has been read the
-  // descriptor may turn readable yet, and whoever sleeps on it would not.
+  // The thread counts a signal before it writes it. Until all counted signals have been read, the descriptor
+  // may still become readable, and a sleeper on it would wake in vain.
   if (signals_.load(std::memory_order_acquire) != signals_read_) signals_read_ += done_signal_.take();
   if (!lost_because_.empty()) return poll_lost(done);
   size_t n = 0;
@@ -92,7 +92,7 @@ size_t AgentThread::poll(std::span<Done> done) {
   return n;
 }
 
-// Whether it is found now that the agent is lost.
+// Returns whether the agent is found to be lost now, and records why.
 bool AgentThread::looks_lost() {
   if (ended_.load(std::memory_order_acquire)) {
     if (!completions_.empty()) return false;
@@ -105,8 +105,8 @@ bool AgentThread::looks_lost() {
   return !lost_because_.empty();
 }
 
-// The kernel looks often while it waits. A process that stood still in between (SIGSTOP, a virtual machine
-// that is paused) looks late, and the agent has not had that time either.
+// The kernel polls often while it waits. If the process was paused (SIGSTOP, a suspended virtual machine),
+// the poll is late, and the agent did not have that time either.
 bool AgentThread::is_overdue() {
   if (deadline_ns_ == 0) return false;
   const uint64_t now = now_ns();
@@ -116,7 +116,7 @@ bool AgentThread::is_overdue() {
   return now - since_ns_ > deadline_ns_;
 }
 
-// What it may still complete is of no use to anybody: its ids are over.
+// Completes accepted messages as lost. Later completions of the agent are ignored: their ids are over.
 size_t AgentThread::poll_lost(std::span<Done> done) {
   const size_t n = std::min(done.size(), accepted_.size());
   for (size_t i = 0; i < n; ++i) {
@@ -164,7 +164,7 @@ void AgentThread::signal() {
   done_signal_.raise();
 }
 
-// What the agent throws ends the thread, and nothing else.
+// An exception of the agent ends only this thread.
 void AgentThread::run(const Options& options) {
   if (options.core) (void)bind_this_thread(*options.core);
   if (options.short_slices) take_short_slices();
@@ -193,7 +193,7 @@ void AgentThread::serve(const Options& options) {
     parked_.store(false, std::memory_order_relaxed);
     waiter_.clear_stop();
   }
-  // What a device still writes is awaited by the thread that asked for it: nobody else is told of its end.
+  // A device may still write into memory that a request named; only this thread can wait for its end.
   while (agent_.waiting()) (void)work();
 }
 

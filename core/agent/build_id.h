@@ -1,6 +1,6 @@
-// What an agent and its host must agree about, as text: C++ types cross between them, so the headers must be
-// the same and the compiler must have laid them out alike. Composed by the preprocessor, in whatever includes
-// it: an agent built elsewhere, with other flags, says so by itself.
+// The properties that an agent and its host must share, as text: C++ types cross between them, so headers and
+// layout must be the same. The preprocessor composes the text in each including file, so an agent built
+// elsewhere, with other flags, has another id.
 #pragma once
 
 #include <cstddef>  // names the standard library

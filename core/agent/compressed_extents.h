@@ -1,4 +1,4 @@
-// An agent needs to know this of compressed neurons to expand them as they land.
+// The data that an agent needs to expand compressed neurons as they land.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace tierd {
 
-// These are the extents of an edition whose neurons are compressed.
+// The extents of an edition whose neurons are compressed.
 struct CompressedExtents {
   uint32_t first = 0;  // neuron i is extent first + i
   Bitmap bitmap = {};
   const NeuronCodec* codec = nullptr;  // NULL: they are bitmaps
-  std::span<const uint32_t> bytes;     // [neurons] of each, from the beginning of its extent
-  std::span<const uint32_t> expanded;  // [neurons] of each once it is expanded
+  std::span<const uint32_t> bytes;     // [neurons] compressed bytes, from the beginning of the extent
+  std::span<const uint32_t> expanded;  // [neurons] bytes once expanded
 };
 
 }  // namespace tierd

@@ -1,4 +1,4 @@
-// What an agent has done since its start. An agent leaves at zero what it does not do.
+// Counters of an agent since its start; those that do not apply stay 0.
 #pragma once
 
 #include <cstddef>
@@ -7,30 +7,30 @@
 
 namespace tierd {
 
-// Reads are counted by size: 4 KiB << i and more in [i], all that are larger in the last.
+// Reads are counted by size: [i] counts reads of 4 KiB << i and more, the last element all larger ones.
 inline constexpr size_t kReadSizes = 12;
 inline constexpr uint64_t kLeastReadSize = 4096;
 
 struct ReadCounts {
-  uint64_t bytes = 0;           // of extents that landed, and that no check has found wrong
-  uint64_t extents = 0;         // how many those were
-  uint64_t verified_bytes = 0;  // of extents whose checksum was computed and is right
+  uint64_t bytes = 0;           // of extents that landed without a wrong checksum
+  uint64_t extents = 0;         // number of these
+  uint64_t verified_bytes = 0;  // of extents whose checksum was computed and right
   uint64_t asked_bytes = 0;     // of extents whose read was started
-  uint64_t read_bytes = 0;      // that the device brought, repeats included
-  uint64_t wasted_bytes = 0;    // of the reads that were started, and of no extent: alignment and gaps
-  uint64_t reads = 0;           // given to the device, continuations and repeats included
+  uint64_t read_bytes = 0;      // delivered by the device, repeats included
+  uint64_t wasted_bytes = 0;    // read but part of no requested extent: alignment and gaps
+  uint64_t reads = 0;           // submitted to the device, continuations and repeats included
   uint64_t reads_of_size[kReadSizes] = {};
-  uint64_t joined = 0;           // extents that came with their neighbour's read
+  uint64_t joined = 0;           // extents fetched by a neighbour's read
   uint64_t short_reads = 0;      // continued
   uint64_t retries = 0;          // after EINTR, EAGAIN, no bytes, or EINVAL of a continuation
   uint64_t failed_extents = 0;   // io_error, corrupt, invalid_argument
   uint64_t dropped_extents = 0;  // cancelled or expired before they were started
   uint64_t checksum_ns = 0;
-  uint64_t copy_ns = 0;       // from where extents were read to, to where they belong
-  uint64_t expand_ns = 0;     // the same of neurons that were compressed
+  uint64_t copy_ns = 0;       // copying extents from the bounce buffer to their destination
+  uint64_t expand_ns = 0;     // expanding compressed extents to their destination
   uint64_t in_flight_ns = 0;  // time with at least one read in the device
 
-  // Agents read side by side: their times are added, too.
+  // Agents read in parallel; their times are added, too.
   ReadCounts& operator+=(const ReadCounts& other) {
     bytes += other.bytes;
     extents += other.extents;
@@ -55,9 +55,8 @@ struct ReadCounts {
 
 struct ComputeCounts {
   uint64_t shared_work = 0;    // pieces of work done by more than one thread
-  uint64_t threads_woken = 0;  // of them, those for which a parked thread was woken
-  // The error of quantizing activations is the square root of (sum of squared errors / sum of squares). It is
-  // 0 if none were quantized.
+  uint64_t threads_woken = 0;  // of these, those that woke a parked thread
+  // Error of quantized activations: sqrt(sum of squared errors / sum of squares); 0 if none were quantized.
   double activation_error = 0;
 
   ComputeCounts& operator+=(const ComputeCounts& other) {
@@ -68,10 +67,10 @@ struct ComputeCounts {
   }
 };
 
-// A device whose memory is apart counts the bytes that it has moved from memory of the host.
+// Bytes that a device whose memory is apart has moved from host memory.
 struct MoveCounts {
-  uint64_t read_in_place = 0;  // it has read these itself, from registered memory
-  uint64_t gathered = 0;       // the host has copied these into pinned blocks first
+  uint64_t read_in_place = 0;  // read by the device from registered memory
+  uint64_t gathered = 0;       // first copied by the host into pinned blocks
 
   MoveCounts& operator+=(const MoveCounts& other) {
     read_in_place += other.read_in_place;
@@ -80,10 +79,10 @@ struct MoveCounts {
   }
 };
 
-// A device that is given each launch by the host counts how often it was given a whole run at once.
+// Runs of a device to which the host submits each launch.
 struct RunCounts {
   uint64_t runs = 0;
-  uint64_t captured = 0;  // of them, those that were launched as one graph
+  uint64_t captured = 0;  // of these, runs launched as one graph
 
   RunCounts& operator+=(const RunCounts& other) {
     runs += other.runs;
@@ -98,7 +97,7 @@ struct AgentCounts {
   MoveCounts move;
   RunCounts run;
 
-  // The greatest error of activations, and the sum of all else.
+  // Takes the greatest error of activations, and the sums of all other counters.
   AgentCounts& operator+=(const AgentCounts& other) {
     read += other.read;
     compute += other.compute;

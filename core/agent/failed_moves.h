@@ -1,5 +1,4 @@
-// Which moves of an agent have failed: a run that was posted behind one of them may arrive when the agent has
-// long handed over that move's completion.
+// The failed moves of an agent: a run posted behind one may arrive long after that move's completion.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +15,7 @@ class FailedMoves {
     if (message.id.slot >= generations_.size()) generations_.resize(message.id.slot + 1u);
     generations_[message.id.slot] = message.id.generation;
   }
-  // Whether it cannot be computed since what it computes from is not there.
+  // Returns whether the message is a run whose neurons are missing because its move failed.
   bool forbid(const Message& message) const {
     const MessageId& move = message.about;
     return message.op == Op::run && move != MessageId{} && move.slot < generations_.size() &&
@@ -24,7 +23,7 @@ class FailedMoves {
   }
 
  private:
-  std::vector<uint32_t> generations_;  // [slots of messages] of the last move there that has failed
+  std::vector<uint32_t> generations_;  // [slots of messages] generation of the last failed move
 };
 
 }  // namespace tierd

@@ -1,4 +1,4 @@
-// A joint run (Payload::sites) as the runs that it stands for.
+// Splits a joint run (Payload::sites) into runs of single sites.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace tierd {
 
-// Calls `run(message, payload, index)` with the run of each site, in their order, as if they had come one by
-// one; with the message itself where it is about one site. What is given is left to the last one.
+// Calls `run(message, payload, index)` with the run of each site, in order, as if each had been posted alone;
+// with the message itself if it is about one site. Only the last run has the gives.
 template <class Run>
 void each_site(const Message& message, const Payload& payload, Run&& run) {
   if (payload.sites.empty()) return run(message, payload, size_t{0});

@@ -1,5 +1,5 @@
-// The requests that wait in a lane: the next one is the first of the most urgent. What has been begun is not
-// here any more, and goes on as it is.
+// The requests that wait in a lane: the next one is the first of the most urgent. Requests that have begun
+// are not in the queue, and continue unchanged.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,9 @@ class LaneQueue {
   bool empty() const { return waiting_.empty(); }
   void push(Request request) { waiting_.push_back(std::move(request)); }
   bool holds(const MessageId& id) const { return std::ranges::find(waiting_, id, id_of) != waiting_.end(); }
-  // The next one, if it can be begun. A run whose move is not over, as `open` tells of an id, keeps those
-  // after it waiting, so that results are added in the order of the runs; only the move itself overtakes it.
+  // Takes the next request if it can begin. A run whose move is not over (`open` returns true for its id)
+  // blocks the requests after it, so that results are added in the order of the runs; only the move itself
+  // overtakes it.
   template <class Open>
   std::optional<Request> take_next(Open open) {
     if (empty()) return std::nullopt;
@@ -33,7 +34,7 @@ class LaneQueue {
     waiting_.erase(next);
     return request;
   }
-  // Follows a `raise` or `cancel`. Returns the message that it withdraws.
+  // Applies a `raise` or `cancel`. Returns the withdrawn message.
   std::optional<Message> advise(const Message& advice) {
     const auto meant = std::ranges::find(waiting_, advice.about, id_of);
     if (meant == waiting_.end()) return std::nullopt;

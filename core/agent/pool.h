@@ -1,10 +1,10 @@
-// The table of pools tells where in this process the memory is that messages name: arena and staging of each
-// memory, and the activations of each agent that computes. Whoever owns a pool registers it before any
-// message flows, and it stays where it is until the end. Reading or writing it needs ownership or a lease (a
-// place handed over by a message in flight).
+// The table of pools has the addresses, in this process, of the memory that messages name: arena and staging
+// of each memory, and the activations of each agent that computes. The owner of a pool registers it before
+// any message flows, and never moves it. Access requires ownership or a lease (a place named by a message in
+// flight).
 //
-// It also tells which pages of a memory stay behind their addresses, to those who know pages by more than
-// addresses: a device that has registered them must forget them before they are given back to the system.
+// The table also announces which pages of a memory remain mapped, to listeners that hold more than addresses:
+// a device that has registered pages must release them before they are returned to the system.
 #pragma once
 
 #include <cstddef>
@@ -18,18 +18,18 @@
 
 namespace tierd {
 
-// It counts bytes from the beginning of a memory.
+// Byte offsets from the beginning of a memory.
 struct PageRange {
   uint64_t begin = 0;
   uint64_t end = 0;
 };
 
-// It knows pages of memories by more than their addresses.
+// A listener that holds pages of memories by more than their addresses.
 class PageListener {
  public:
   virtual ~PageListener() = default;
-  // From now on only the pages that lie wholly in one of these ranges, which ascend, stay behind their
-  // addresses: when this returns, the listener knows no other page of the memory. [see keep_pages]
+  // From now on only the pages wholly inside these ranges, which ascend, remain mapped: on return the
+  // listener holds no other page of the memory. [see keep_pages]
   virtual void pages_kept(std::span<const std::byte> memory, std::span<const PageRange> kept) = 0;
 };
 
@@ -39,17 +39,17 @@ class PoolTable {
   void add_memory(MemoryId memory, std::span<std::byte> bytes) { add(memories_, memory, bytes); }
   void add_activations(uint16_t agent, std::span<std::byte> bytes) { add(activations_, agent, bytes); }
 
-  // The owner of a memory says which of its pages stay; none do before the first call. It comes before others
-  // are given back or replaced, and with no ranges before the memory goes. Agents and devices may end in any
-  // order, since each ends its own part of this, and the table outlives them all. [whoever drives the owner,
-  // while no message that names the memory is in flight]
+  // The owner of a memory announces the pages that remain mapped; none before the first call. To be called
+  // before other pages are returned or replaced, and with no ranges before the memory is freed. Agents and
+  // devices may be destroyed in any order: each ends its own part here, and the table outlives them all.
+  // [thread that drives the owner, while no message that names the memory is in flight]
   void keep_pages(MemoryId memory, std::vector<PageRange> kept) {
     if (memory >= kept_.size()) kept_.resize(memory + 1u);
     kept_[memory] = std::move(kept);
     for (PageListener* listener : listeners_) listener->pages_kept(of(memories_, memory), kept_[memory]);
   }
-  // The listener hears at once what stays, and of every change until it says that it listens no more.
-  // [set-up, and the end, with nothing in flight]
+  // Reports the mapped pages to the listener, now and after every change, until listen_no_more. [set-up, and
+  // the end, with nothing in flight]
   void listen(PageListener& listener) {
     listeners_.push_back(&listener);
     for (size_t memory = 0; memory < kept_.size(); ++memory) {
@@ -58,18 +58,18 @@ class PoolTable {
   }
   void listen_no_more(PageListener& listener) { std::erase(listeners_, &listener); }
 
-  // Any thread. All of a memory, empty where it is not in this process.
+  // [any thread] Returns all of a memory, empty if it is not in this process.
   std::span<std::byte> memory(MemoryId memory) const { return of(memories_, memory); }
-  // A place outside its memory is a broken invariant: places come from the kernel alone.
+  // Aborts for a place outside its memory: only the kernel makes places.
   std::byte* at(MemoryId memory, uint32_t place, uint64_t bytes) const {
     const std::span<std::byte> all = of(memories_, memory);
     const uint64_t begin = place * kPlaceUnit;
     TIERD_CHECK(begin + bytes <= all.size());
     return all.data() + begin;
   }
-  // The kernel looks at them between the messages that name them.
+  // The kernel reads activations between the messages that name them.
   std::span<std::byte> activations(uint16_t agent) const { return of(activations_, agent); }
-  // Floats at a place of them; NULL where they are not in this process.
+  // Returns floats at a place in the activations; NULL if they are not in this process.
   const float* values(uint16_t agent, uint32_t place, uint64_t floats) const {
     if (of(activations_, agent).empty()) return nullptr;
     return reinterpret_cast<const float*>(activations(agent, place, floats * sizeof(float)).data());
@@ -92,7 +92,7 @@ class PoolTable {
     return number < pools.size() ? pools[number] : std::span<std::byte>();
   }
 
-  Pools memories_;                            // [memories], the store's is empty
+  Pools memories_;                            // [memories], empty for the store
   Pools activations_;                         // [agents]
   std::vector<std::vector<PageRange>> kept_;  // [memories]
   std::vector<PageListener*> listeners_;

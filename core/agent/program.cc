@@ -26,7 +26,7 @@ uint32_t buffer_stride(const BufferSpec& buffer) {
 uint64_t activation_bytes(const ComputePlan& plan) {
   uint64_t widest_in = 0;
   for (const SiteWork& site : plan.sites) widest_in = std::max<uint64_t>(widest_in, inputs(site.cut));
-  // int8 values, and a scale and two sums per block of 32
+  // int8 values, and a scale and two sums for each block of 32.
   const uint64_t quantized = plan.int8_activations ? widest_in + widest_in / kQuantBlock * 12 : 0;
   return buffer_offsets(plan).back() + plan.max_rows * quantized;
 }

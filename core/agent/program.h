@@ -1,8 +1,7 @@
-// Dense work as data: what a computing agent does around the neurons of a site. The engine writes programs
-// from a model's configuration, an agent runs them; the kernel passes their numbers along without looking
-// inside.
+// Dense work as data: the computations of an agent around the neurons of a site. The engine writes programs
+// from a model's configuration, agents run them; the kernel passes their numbers without interpreting them.
 //
-// Activations live in numbered buffers of the agent: [rows of the batch x width] floats. A row of a batch is
+// Activations are in numbered buffers of the agent: [rows of the batch x width] floats. A row of a batch is
 // a token of a sequence at a position (RowInfo).
 #pragma once
 
@@ -26,7 +25,7 @@ inline constexpr BufferId kNoBuffer = UINT16_MAX;
 struct BufferSpec {
   std::string name;
   uint32_t width = 0;
-  uint32_t rows = 0;  // 0: as many as a batch may have; else at most so many are ever written
+  uint32_t rows = 0;  // 0: as many as a batch may have; else the most rows ever written
 };
 
 enum class StepKind : uint8_t {
@@ -38,7 +37,7 @@ enum class StepKind : uint8_t {
   add_position,   // out[i] += weight[position + offset]
   add,            // out[i] += in[i]
   head_norm,      // every `head` values of out[i, column … column + width) = norm(them) * weight + bias
-  head_rms_norm,  // the same by RMS, without bias
+  head_rms_norm,  // the same with RMS, without bias
   clip,           // out[i, column … column + width) cut off at `threshold` to either side
   route,     // out[i] = softmax of in[i] times weight [width x in's width]; all but the `picks` largest are 0
   rope,      // rotates the heads of out[i, column … column + width)
@@ -59,38 +58,38 @@ struct Step {
   uint32_t head = 0;  // values that are normed together
   TensorId weight = kNoTensor;
   TensorId bias = kNoTensor;
-  BufferId choice = kNoBuffer;  // how much of each expert's result a row gets
+  BufferId choice = kNoBuffer;  // the weight of each expert's result, for each row
   uint32_t layer = 0;
   uint32_t offset = 0;
   float eps = 0;
   Activation activation = Activation::silu;
-  float threshold = 0;  // of the activation; where values are cut off
+  float threshold = 0;  // of the activation, or of `clip`
   uint32_t picks = 0;
-  bool sum_to_one = false;  // those that are picked
+  bool sum_to_one = false;  // the picked weights
 };
 using Program = std::vector<Step>;
 
-// Between the two halves of a feed-forward network that is cut into neurons: the sums of neuron n,
-//   up_n = up[n] . in[i] + up_bias[n], gate_n likewise, give  hidden_n = f(gate_n) * up_n, or f(up_n),
-// where there is no gate.
+// The activation between the two halves of a feed-forward network that is cut into neurons. The sums of
+// neuron n, up_n = up[n] . in[i] + up_bias[n] and gate_n likewise, give hidden_n = f(gate_n) * up_n, or
+// f(up_n) without a gate.
 struct FeedForward {
   Activation activation = Activation::relu;
   float threshold = 0;
   TensorId gate_bias = kNoTensor;
   TensorId up_bias = kNoTensor;
   BufferId hidden = kNoBuffer;  // scratch of the site's width, by place in the message
-  BufferId up = kNoBuffer;      // another, where there is a gate
+  BufferId up = kNoBuffer;      // another one, if there is a gate
 };
 
-// What whole experts are computed with, besides FeedForward: its buffers have a line for each pair of an
-// expert and a row that uses it, as many at a time as a batch may have rows.
+// Buffers for whole experts, besides those of FeedForward. Each has a line for each pair of an expert and a
+// row that uses it, at most as many at a time as a batch may have rows.
 struct ExpertBuffers {
-  BufferId choice = kNoBuffer;   // [rows x experts] how much of each expert's result a row gets; 0: nothing
+  BufferId choice = kNoBuffer;   // [rows x experts] weight of each expert's result, for each row; 0: not used
   BufferId inputs = kNoBuffer;   // scratch as wide as the site's input
   BufferId results = kNoBuffer;  // scratch as wide as its output
 };
 
-// A site as its computing agent sees it, by its cut.
+// The work of a site, by its cut.
 //   Rows     out[i, r] = sum over c of W[r, c] * in[i, c], or, for a gather, out[i] = row `token of i` of W
 //   Bundles  out[i] = sum over n of hidden_n[i] * down[n]
 //   Columns  out[i] = sum over c of in[i, c] * column c of W
@@ -103,9 +102,8 @@ struct SiteWork {
   bool gather = false;
   FeedForward ffn;        // of Bundles and Experts
   ExpertBuffers experts;  // of Experts
-  // Where results are added, by number of the neuron, where it is asked for: the length of what the neuron
-  // adds to the output, |hidden_n| * ||down[n]|| or |in_n| * ||column n||, whoever uses it. 0: it is not
-  // active.
+  // Contribution of each neuron, on request, for sites whose results are added: the length of the neuron's
+  // addend, |hidden_n| * ||down[n]|| or |in_n| * ||column n||, for every row. 0: the neuron is not active.
   BufferId contribution = kNoBuffer;
   BufferId in = kNoBuffer;
   BufferId out = kNoBuffer;
@@ -116,56 +114,56 @@ struct SiteWork {
 enum class RopeStyle : uint8_t { none, interleaved, half };
 enum class KvEncoding : uint8_t { f16, f32 };
 
-// The heads that the agent has; without any there are no layers.
+// The heads of the agent; without heads there are no layers.
 struct AttentionShape {
   uint32_t n_layers = 0;
   uint32_t n_heads = 0;
   uint32_t n_kv_heads = 0;
   uint32_t head_dim = 0;
-  uint32_t window = 0;  // attend to the last so many positions; 0: all
+  uint32_t window = 0;  // attends to the last `window` positions; 0: all
   RopeStyle rope = RopeStyle::none;
-  // Radians per position, one for each pair that turns: the first 2 * size() values of a head.
+  // Radians per position, one for each rotated pair: the first 2 * size() values of a head.
   std::vector<float> frequencies;
 
   uint32_t kv_dim() const { return n_kv_heads * head_dim; }
 };
 
-// The neurons of an edition that are kept compressed: each is a bitmap of the bytes that its cut has.
+// The compressed neurons of an edition: each is a bitmap of its dense bytes.
 struct CompressedNeurons {
   Bitmap bitmap;
   std::vector<uint32_t> bytes;  // [neurons] of each
 };
 
-// The neurons of an edition that are made of another one's as they are moved: expanded where those are
+// The neurons of an edition that are made of another one's as they are moved: expanded if the source is
 // compressed, else encoded anew.
 struct MadeNeurons {
-  uint32_t of = 0;    // that edition
-  uint32_t site = 0;  // whose neurons they are
+  uint32_t of = 0;    // the source edition
+  uint32_t site = 0;  // the site of the neurons
 };
 
-// Everything an agent needs to compute its part of a model, but the weights.
+// Everything that an agent needs to compute its part of a model, except the weights.
 struct ComputePlan {
   std::vector<BufferSpec> buffers;
   std::vector<SiteWork> sites;      // by site number
   std::vector<Encodings> editions;  // by edition number: the encoding of each part of a neuron
-  std::vector<std::optional<CompressedNeurons>> compressed;  // by edition number; empty: none are
+  std::vector<std::optional<CompressedNeurons>> compressed;  // by edition number; empty: none is compressed
   std::vector<std::optional<MadeNeurons>> made;              // likewise
   AttentionShape attention;
   uint32_t max_rows = 1;   // of a batch
   uint32_t context = 0;    // positions of the KV cache
   uint32_t sequences = 1;  // slots of the KV cache
   KvEncoding kv = KvEncoding::f16;
-  bool int8_activations = false;  // lossy: for block-encoded weights; its error is measured
+  bool int8_activations = false;  // lossy: for block-encoded weights; the error is measured
 
-  // NULL: its neurons are dense.
+  // Returns NULL if the edition's neurons are dense.
   const CompressedNeurons* compressed_of(uint32_t edition) const {
     return edition < compressed.size() && compressed[edition] ? &*compressed[edition] : nullptr;
   }
-  // NULL: its neurons come as they are.
+  // Returns NULL if the edition's neurons are not converted.
   const MadeNeurons* made_of(uint32_t edition) const {
     return edition < made.size() && made[edition] ? &*made[edition] : nullptr;
   }
-  // NULL: they are not expanded; not encoded anew.
+  // Return NULL if they are not expanded, or not encoded anew.
   const MadeNeurons* expanded_of(uint32_t edition) const {
     const MadeNeurons* const how = made_of(edition);
     return how != nullptr && compressed_of(how->of) != nullptr ? how : nullptr;
@@ -176,13 +174,13 @@ struct ComputePlan {
   }
 };
 
-// Where each buffer begins in the memory that holds them all, in bytes, 64 B aligned; one more entry: the
-// end. Row i of buffer b starts at buffer_offsets[b] + i * buffer_stride(b) floats.
+// Returns where each buffer begins in the memory of all buffers, in bytes, 64 B aligned, and the end as one
+// more entry. Row i of buffer b starts at buffer_offsets[b] plus i * buffer_stride(b) floats.
 std::vector<uint64_t> buffer_offsets(const ComputePlan& plan);
-// Floats from one row to the next: the width, rounded up to whole row groups, which is what kernels write.
+// Returns the floats from one row to the next: the width, rounded up to whole row groups, as kernels write.
 uint32_t buffer_stride(const BufferSpec& buffer);
 
-// Bytes that the plan's buffers and quantized activations take, and its KV cache.
+// Return the bytes of the plan's buffers and quantized activations, and of its KV cache.
 uint64_t activation_bytes(const ComputePlan& plan);
 uint64_t kv_bytes(const ComputePlan& plan);
 

@@ -16,7 +16,7 @@ class SpscRing {
   // Holds at least `capacity` elements.
   explicit SpscRing(size_t capacity) : slots_(std::bit_ceil(capacity + 1)), mask_(slots_.size() - 1) {}
 
-  // [producer] false when full.
+  // [producer] Returns false if full.
   bool push(const T& value) {
     const size_t tail = tail_.load(std::memory_order_relaxed);
     if (((tail + 1) & mask_) == head_.load(std::memory_order_acquire)) return false;
@@ -24,7 +24,7 @@ class SpscRing {
     tail_.store((tail + 1) & mask_, std::memory_order_release);
     return true;
   }
-  // [consumer] false when empty.
+  // [consumer] Returns false if empty.
   bool pop(T& value) {
     const size_t head = head_.load(std::memory_order_relaxed);
     if (head == tail_.load(std::memory_order_acquire)) return false;
@@ -32,7 +32,7 @@ class SpscRing {
     head_.store((head + 1) & mask_, std::memory_order_release);
     return true;
   }
-  // [either] a glimpse, exact only for the caller's own side.
+  // [either] A snapshot, exact only for the caller's own side.
   bool empty() const {
     return head_.load(std::memory_order_acquire) == tail_.load(std::memory_order_acquire);
   }

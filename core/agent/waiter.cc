@@ -38,7 +38,7 @@ void Waiter::forget(int fd) {
                                        [fd](Impl::Watched& w) { return w.descriptor.native_handle() == fd; });
   if (of == impl_->watched.end()) return;
   of->descriptor.release();
-  // Whoever waited for it is called, and refers to it.
+  // The pending handler refers to the entry: run it before erasing the entry.
   impl_->context.restart();
   impl_->context.poll();
   impl_->watched.erase(of);

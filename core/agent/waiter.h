@@ -1,5 +1,5 @@
-// What the kernel's thread sleeps on when there is nothing to do: the descriptors of agents that wait for a
-// device, and a stop request from a signal handler or another thread.
+// The object that the kernel's thread sleeps on: it watches the descriptors of agents that wait for a device,
+// and a stop request from a signal handler or another thread.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace tierd {
 
 class Waiter {
  public:
-  // Throws std::system_error when no descriptor can be had.
+  // Throws std::system_error if it gets no descriptor.
   Waiter();
   ~Waiter();
   Waiter(const Waiter&) = delete;
@@ -17,7 +17,7 @@ class Waiter {
 
   // Does not take ownership of the descriptor.
   void watch(int fd);
-  // The descriptor is watched no more; before it is closed.
+  // Stops watching the descriptor; to be called before it is closed.
   void forget(int fd);
   // Sleeps until a watched descriptor is readable, `stop` was called, or the time is over.
   void wait(uint64_t timeout_ns);
