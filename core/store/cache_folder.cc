@@ -48,7 +48,7 @@ std::string folder_name(const TensorSource& source) {
   return name.substr(0, kLongest);
 }
 
-// A store of the same path made when its files were others; empty if there is none.
+// Returns the path of a store made from the same model path with other files; empty if there is none.
 std::string outdated_store(const fs::path& folder, const TensorSource& source) {
   const std::string prefix = folder_name(source) + "-";
   std::error_code ignored;  // no folder: no store
@@ -158,7 +158,7 @@ Result<std::string> store_for(const TensorSource& source, const WriteOptions& op
     const Status written = write_store(source, store, options);
     if (written.ok()) return store;
     if (written.code() != Code::busy) return written.error();
-    // A run that is quiet speaks when it takes long.
+    // A quiet run prints this only if the wait is long.
     if (!said && (!options.quiet || waited++ >= kQuietWaits)) {
       say(fmt::format("waiting for another run that converts {}", source.path()));
       said = true;

@@ -99,7 +99,7 @@ class RatesFile {
   std::vector<SafetensorsTensor> tensors_;
 };
 
-// Channel numbers, the most used first.
+// Returns the channel numbers, the most used first.
 std::vector<float> order_by(const std::vector<float>& rates) {
   std::vector<uint32_t> order(rates.size());
   std::iota(order.begin(), order.end(), 0u);
@@ -107,7 +107,8 @@ std::vector<float> order_by(const std::vector<float>& rates) {
   return {order.begin(), order.end()};
 }
 
-// Experts of neighbouring layers have nothing in common.
+// Returns whether the site belongs to one expert. Experts of neighbouring layers have nothing in common, so
+// they take no order from a layer group.
 bool is_of_expert(const std::string& site) {
   return site.find(".experts.") != std::string::npos;
 }

@@ -35,7 +35,7 @@ Status read_columns(const TensorSource& source, const TensorInfo& tensor, uint64
                     std::span<const uint32_t> columns, uint64_t apart, std::span<float> out) {
   if (columns.empty()) return {};
   const auto [least, most] = std::ranges::minmax(columns);
-  // Whole blocks, where values share bytes.
+  // Reads whole blocks, because the values of a block share bytes.
   const uint32_t block = block_values(tensor.encoding);
   const uint64_t begin = least / block * block;
   const uint64_t end = align_up(uint64_t{most} + 1, block);

@@ -13,22 +13,22 @@
 
 namespace tierd {
 
-// It packs as ExtentPacker does, and compresses what the plan has compressed.
+// Packs as ExtentPacker does, and compresses the sites that the plan compresses.
 class CompressedPacker {
  public:
-  // `plan` was made for `source`, by `codec` where that is its compression; all must outlive this.
+  // `plan` was made for `source`, with `codec` if its compression is a codec; all must outlive the packer.
   CompressedPacker(const TensorSource& source, const Manifest& plan, const NeuronCodec* codec);
   CompressedPacker(const CompressedPacker&) = delete;
   CompressedPacker& operator=(const CompressedPacker&) = delete;
 
   uint32_t run_of(uint32_t extent) const { return dense_.run_of(extent); }
-  // Errors, besides those of the source and the codec: corrupt, where a neuron is not as large as planned,
-  // since the source has changed; plugin_fault, where that can be the codec's doing.
+  // Errors, besides those of the source and the codec: corrupt if a neuron has another size than planned
+  // because the source has changed; plugin_fault if the codec may be the cause.
   Status pack(uint32_t first, uint32_t count, std::span<std::byte> out, std::span<uint64_t> checksums) const;
 
  private:
   const StoredSite* compressed_site_of(uint32_t extent) const;
-  // The neuron has another size than it was planned with.
+  // Returns the error for a neuron whose size differs from the planned one.
   Error changed(const StoredSite& site, uint32_t neuron, uint64_t bytes) const;
   Status compress_run(const StoredSite& site, uint32_t first, uint32_t count, std::span<std::byte> out) const;
 

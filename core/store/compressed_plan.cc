@@ -32,8 +32,8 @@ uint64_t stored_bytes(const StoredSite& site) {
   return bytes;
 }
 
-// Whether the site takes less of the file than `dense`. Where a codec expands what is read, no neuron may
-// take more of it than dense: memory for reads is as large as dense neurons need.
+// Returns whether the site takes less of the file than `dense`. With a codec no neuron may take more than its
+// dense form, because the memory for reads is sized by dense neurons.
 bool is_worth_it(const StoredSite& site, Compression compression, const StoredSite& dense) {
   if (site.compressed.empty() || stored_bytes(site) >= stored_bytes(dense)) return false;
   for (uint32_t i = 0; compression == Compression::codec && i < site.neurons(); ++i) {
@@ -56,7 +56,7 @@ std::vector<Run> runs_of(Manifest& plan, const ExtentPacker& packer, const Neuro
   return runs;
 }
 
-// The sizes of a run's neurons into its site. They are not used as such before all are there.
+// Writes the sizes of a run's neurons into its site, where they are used once all runs are measured.
 Status measure(const ExtentPacker& packer, const Manifest& dense, const Run& run) {
   const uint32_t first = run.site->first_extent + run.first;
   uint64_t bytes = 0;
@@ -105,7 +105,7 @@ Status measure_all(const ExtentPacker& packer, const Manifest& dense, std::span<
   return failed;
 }
 
-// Sites whose neurons have sizes in `plan` are compressed there, if that makes them smaller.
+// Compresses the sites whose measured neurons take less of the file; the others become dense again.
 void keep_what_is_worth_it(Manifest& plan, const Manifest& dense) {
   const std::vector<StoredSite*> sites = plan.stored();
   const std::vector<const StoredSite*> before = dense.stored();
@@ -144,7 +144,7 @@ bool compresses(const Manifest& plan) {
 
 Error compresses_nothing(std::string_view compression, const std::string& model, const std::string& tokenizer,
                          const ModelConfig& config) {
-  // tier-convert prunes no mixtures.
+  // tier-convert does not prune mixtures.
   const std::string pruned =
       config.is_mixture()
           ? ""

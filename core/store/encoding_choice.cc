@@ -18,7 +18,7 @@ void store_all_as(StoredSite& site, Encoding encoding) {
   site.encodings = Encodings(site.parts.size(), encoding);
 }
 
-// Gives each part the source's encoding, float32 where experts differ in it.
+// Gives each part the source's encoding, or f32 if the experts differ in it.
 Status take_over_experts(StoredSite& site, const TensorTable& tensors) {
   for (size_t i = 0; i < site.parts.size(); ++i) {
     const SitePart& part = site.parts[i];
@@ -32,7 +32,7 @@ Status take_over_experts(StoredSite& site, const TensorTable& tensors) {
   return {};
 }
 
-// The encodings of the source.
+// Gives each part the encoding of its tensor in the source.
 Status take_over(StoredSite& site, const TensorTable& tensors) {
   if (is_cut_into<Experts>(site.cut)) return take_over_experts(site, tensors);
   for (size_t i = 0; i < site.parts.size(); ++i) {
@@ -58,7 +58,7 @@ Status store_as_asked(StoredSite& site, Encoding encoding) {
                     name(encoding), kSuperBlock)};
   }
   for (size_t part = 0; part < site.parts.size(); ++part) {
-    // The columns of channels are filled up to whole blocks.
+    // Columns of channels are padded to whole blocks.
     if (is_cut_into<Columns>(site.cut) || site.columns_of(part) % block_values(encoding) == 0) continue;
     return Error{
         Code::unsupported, site.name,
@@ -70,7 +70,7 @@ Status store_as_asked(StoredSite& site, Encoding encoding) {
   return {};
 }
 
-// The encoding of the columns of all these sites, whose bits come near to what the source spends.
+// Returns one encoding for the columns of all these sites, close to the source's in bits.
 Encoding of_columns(std::span<StoredSite* const> sites) {
   std::vector<Encoding> found;
   for (const StoredSite* site : sites) {
@@ -91,7 +91,7 @@ void choose(Manifest& plan, StoredSite& site) {
     return;
   }
   if (is_cut_into<Columns>(site.cut)) {
-    if (!begins_layer_group(plan, site)) return;  // chosen with the first of its group
+    if (!begins_layer_group(plan, site)) return;  // chosen with the first site of its group
     together = layer_group_of(plan.sites, site);
   }
   const Encoding encoding = of_columns(together);

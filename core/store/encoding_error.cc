@@ -15,11 +15,12 @@
 namespace tierd {
 namespace {
 
-// Encoding all of a large model once more would take as long as writing it: of many rows or columns at least
-// kLeast are looked at, of very many one in kMostStep.
+// Encoding all of a large model once more would take as long as writing it, so the loss of a tensor with more
+// than 2 * kLeast rows or columns is measured on every n-th of them: at least kLeast, and n at most
+// kMostStep.
 constexpr uint64_t kLeast = 512;
 constexpr uint64_t kMostStep = 16;
-constexpr uint32_t kColumnsAtOnce = 64;  // a read of each row
+constexpr uint32_t kColumnsAtOnce = 64;  // columns that one read of each row decodes
 constexpr uint64_t kSampledRows = 64;
 constexpr uint64_t kSampledColumns = 256;
 constexpr uint64_t kSampledRowsOfColumns = 256;
@@ -32,7 +33,7 @@ bool encoded_anew(const TensorSource& source, const StoredSite& site, size_t par
                              [&](const TensorInfo* tensor) { return tensor->encoding != stored; });
 }
 
-// Sums over values that are stored together, as whole blocks.
+// Accumulates the loss over values that are stored together, as whole blocks.
 class Loss {
  public:
   void add(Encoding encoding, std::span<const float> values) {
@@ -46,7 +47,7 @@ class Loss {
       whole_ += double{values[i]} * values[i];
     }
   }
-  // Error: corrupt, where a value is lost altogether.
+  // Error: corrupt if a value is not finite or overflows the encoding.
   Result<float> share(const TensorSource& source, const StoredSite& site) const {
     const double share = whole_ == 0 ? 0.0 : std::sqrt(lost_ / whole_);
     if (std::isfinite(share)) return static_cast<float>(share);
@@ -66,7 +67,7 @@ uint64_t step_of(uint64_t n) {
   return std::clamp<uint64_t>(n / kLeast, 1, kMostStep);
 }
 
-// Every `step`-th row.
+// Adds every `step`-th row.
 Status add_rows(const TensorSource& source, const TensorInfo& tensor, Encoding stored, uint64_t step,
                 Loss& loss) {
   std::vector<std::byte> encoded(encoded_bytes(tensor.encoding, tensor.cols));
@@ -79,8 +80,8 @@ Status add_rows(const TensorSource& source, const TensorInfo& tensor, Encoding s
   return {};
 }
 
-// A column of all the parts is stored together. Bundles have nothing but down's rows in it, which are whole
-// blocks; channels are filled up with zeros.
+// A column of all the parts is stored together. In bundles it is down's rows alone, a whole number of blocks;
+// columns of channels are padded with zeros.
 Status add_columns(const TensorSource& source, const StoredSite& site, Loss& loss) {
   const uint64_t apart = site.column().values();
   const auto step = static_cast<uint32_t>(step_of(site.neurons()));
@@ -136,7 +137,7 @@ Result<float> sampled_encoding_error(const TensorSource& source, const StoredSit
       TIERD_TRY(add_rows(source, tensor, site.encodings[part], step, loss));
       continue;
     }
-    // Blocks of a column are filled up where the rows end.
+    // Blocks of a column are padded where the rows end.
     const uint64_t rows = std::min<uint64_t>(kSampledRowsOfColumns, tensor.rows);
     const uint64_t apart = align_up(rows, block_values(site.encodings.front()));
     std::vector<uint32_t> columns(std::min(kSampledColumns, tensor.cols));

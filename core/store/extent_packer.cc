@@ -17,17 +17,19 @@
 namespace tierd {
 namespace {
 
-// Some kilobytes of every row of down in one read.
+// Bundles packed at once: one read of each row of down covers their columns, some kilobytes.
 constexpr uint32_t kBundlesAtOnce = 1024;
-// The rows of a matrix that are packed at once.
+// Rows of a matrix that are packed at once.
 constexpr uint32_t kRowsAtOnce = 1024;
 static_assert(kRowsAtOnce % kGroupRows == 0);
-// The channels of a layer that are packed at once; they are decoded before they are encoded anew.
+// Channels of a layer that are packed at once; all are decoded to floats before they are encoded again.
 constexpr uint32_t kChannelsAtOnce = 256;
-// In an order of their own they lie all over the rows, each of which is decoded once for so many.
+// With a channel order the channels of a run are scattered over the rows, and each row is decoded as a whole;
+// a longer run decodes it fewer times.
 constexpr uint32_t kOrderedAtOnce = 1024;
 
-// Reads `count` values that start at value `first` of the tensor, as `encoding`; both begin blocks of both.
+// Reads `count` values that start at value `first` of the tensor, as `encoding`; the range starts and ends at
+// block boundaries of both encodings.
 Status read_values(const TensorSource& source, const TensorInfo& tensor, uint64_t first, uint64_t count,
                    Encoding encoding, std::span<std::byte> out) {
   const uint64_t offset = encoded_bytes(tensor.encoding, first);
@@ -47,7 +49,7 @@ Status read_values(const TensorSource& source, const TensorInfo& tensor, uint64_
   return {};
 }
 
-// Rows in plain order into row groups.
+// Packs rows in plain order into row groups.
 void pack_groups(Encoding encoding, uint32_t rows, uint32_t cols, std::span<const std::byte> plain,
                  std::span<std::byte> out) {
   const uint64_t row_bytes = encoded_bytes(encoding, cols);
@@ -59,7 +61,8 @@ void pack_groups(Encoding encoding, uint32_t rows, uint32_t cols, std::span<cons
   }
 }
 
-// The first extent of what lies mixed with a site's: of the first layer of its group, or its own.
+// Returns the first extent of the interleaved extents that a site belongs to: that of the first layer of its
+// layer group, or the site's own.
 uint32_t first_of(const StoredSite& site, uint32_t layer_group) {
   return site.first_extent - (site.stride > 1 ? site.layer % layer_group : 0);
 }
@@ -142,7 +145,7 @@ Status ExtentPacker::pack_neurons(const Columns& /*cut*/, uint32_t first, uint32
   const uint32_t layers = contents_[first].site->stride;
   const uint64_t extent_bytes = plan_.extents[first].bytes;
   std::ranges::fill(out, std::byte{0});
-  // The run may begin and end within a channel: each layer has its own first one, and its own number of them.
+  // The run may begin and end within a channel, so each layer has its own first channel and its own count.
   for (uint32_t i = 0; i < std::min(layers, count); ++i) {
     const Content& content = contents_[first + i];
     std::vector<uint32_t> channels((count - i + layers - 1) / layers);

@@ -51,7 +51,7 @@ KeptStore look_at(const fs::path& path) {
   for (const auto& file : fs::directory_iterator(path, gone)) {
     if (::lstat(file.path().c_str(), &found) != 0) continue;
     kept.bytes += static_cast<uint64_t>(found.st_blocks) * kStatBlockBytes;
-    // What is being written now is no older than its files.
+    // A conversion in progress: the time of its last write counts as use.
     if (path.extension() == kUnfinished) kept.used_s = std::max<int64_t>(kept.used_s, found.st_mtim.tv_sec);
   }
   kept.in_use = locked(kept.path);
@@ -69,7 +69,7 @@ KeptStore look_at(const fs::path& path) {
   return kept;
 }
 
-// Whether this could be a store: the folder has other things, too (hardware/).
+// Returns whether the entry may be a store: the cache folder has other folders, too (hardware/).
 bool looks_like_a_store(const fs::directory_entry& entry) {
   std::error_code unknown;
   if (!entry.is_directory(unknown) || entry.is_symlink(unknown)) return false;

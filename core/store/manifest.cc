@@ -8,7 +8,7 @@
 namespace tierd {
 namespace {
 
-// Returns pointers to what has extents in a manifest, constant or not.
+// Returns pointers to all sites and editions of a manifest that have extents of their own.
 template <class Pointer, class In>
 std::vector<Pointer> stored_in(In& manifest) {
   std::vector<Pointer> all;
@@ -35,7 +35,7 @@ Result<Manifest> read_manifest(const std::string& directory) {
   const std::string checksum_path = fmt::format("{}/{}", directory, kChecksumFile);
   const auto checksums = read_text_file(checksum_path, kMaxChecksumBytes);
   auto parsed = parse_manifest(text, path, checksums.ok() ? *checksums : std::string(), checksum_path);
-  // A store of an older format has no such file.
+  // A store of an older format has no file of checksums.
   if (!checksums.ok() && parsed.code() != Code::unsupported) return checksums.error();
   TIERD_ASSIGN(Manifest manifest, std::move(parsed));
   TIERD_ASSIGN(const File weights, File::open(fmt::format("{}/{}", directory, kDataFile)));

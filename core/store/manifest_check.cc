@@ -82,13 +82,13 @@ class Checker {
       }
       end = extent.offset + extent.bytes;
     }
-    // The last extent can be read in whole blocks.
+    // The data ends with a whole block, so that direct I/O can read the last extent.
     const uint64_t expected = align_up(end, kDirectIoAlignment);
     if (expected != manifest_.data_bytes) return differs("data_bytes", manifest_.data_bytes, expected);
     return {};
   }
 
-  // Takes the extent, of `bytes` bytes, for what `key()` names.
+  // Marks the extent, which must have `bytes` bytes, as used by the neuron or tensor that `key()` names.
   template <class Key>
   Status use(uint64_t extent, uint64_t bytes, bool aligned, Key key) {
     if (extent >= used_.size()) {
@@ -130,7 +130,7 @@ class Checker {
       return bad("bundling", fmt::format("is '{}', layout {} has no bundles", name(manifest_.bundling),
                                          name(manifest_.layout)));
     }
-    // The sites of one that claimed it would be those of layout row.
+    // A manifest with a mixture in this layout would have the sites of layout row.
     if (manifest_.layout == Layout::neuron && manifest_.config.is_mixture())
       return bad("layout", "is 'neuron', which a mixture has not");
     for (size_t i = 0; i < manifest_.sites.size(); ++i)
@@ -164,7 +164,7 @@ class Checker {
     if (site.n_column_parts() != 0 && is_k_quant(site.encodings.front()))
       return bad(key + ".encodings", fmt::format("{} goes with rows alone", name(site.encodings.front())));
     for (size_t part = 0; part < site.parts.size(); ++part) {
-      if (is_cut_into<Columns>(site.cut)) break;  // columns are filled up with zeros
+      if (is_cut_into<Columns>(site.cut)) break;  // columns are padded with zeros
       const uint32_t cols = site.columns_of(part);
       if (cols % block_values(site.encodings[part]) != 0) {
         return bad(key + ".encodings",
@@ -199,8 +199,7 @@ class Checker {
     return {};
   }
 
-  // What a codec writes of a neuron may have any size, as long as its extent is no larger than the dense
-  // neuron's.
+  // A codec's output may have any size as long as its extent is no larger than the dense neuron's.
   Status check_sizes_by_codec(const std::string& key, const StoredSite& site) const {
     StoredSite dense = site;
     dense.compressed.clear();

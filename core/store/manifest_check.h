@@ -1,4 +1,4 @@
-// What later code relies on in a manifest, checked in one place.
+// The check of every property of a manifest that later code relies on.
 #pragma once
 
 #include <string_view>
@@ -8,9 +8,9 @@
 
 namespace tierd {
 
-// Configuration valid; the sites and resident tensors are exactly those the configuration asks for; each
-// neuron and each resident tensor has one extent of the right size; extents are aligned, in order, inside the
-// data and not overlapping. Errors: corrupt, `origin` and the key.
+// Checks that the configuration is valid; that sites and resident tensors are exactly those that the
+// configuration requires; that each neuron and each resident tensor has one extent of the right size; that
+// extents are aligned, in order and inside the data. Errors: corrupt, naming `origin` and the key.
 Status check_manifest(const Manifest& manifest, std::string_view origin);
 
 }  // namespace tierd

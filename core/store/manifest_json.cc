@@ -28,7 +28,7 @@ constexpr std::string_view kChecksumHead = "{\"xxh3\": \"";
 constexpr std::string_view kChecksumTail = "\",\n";
 constexpr size_t kFirstLineBytes = kChecksumHead.size() + 16 + kChecksumTail.size();
 
-// What does not follow from the model and the layout.
+// Writes the facts about a site that do not follow from the model and the layout.
 ordered_json to_json(const StoredSite& site, std::string_view compression) {
   ordered_json out;
   if (site.edition_of != kNoSite) out["site"] = site.edition_of;
@@ -54,7 +54,7 @@ ordered_json to_json(const ResidentTensor& tensor) {
   return {{"name", tensor.name}, {"rows", tensor.rows}, {"cols", tensor.cols}, {"extent", tensor.extent}};
 }
 
-// Extents of one size, each `stride` behind the one before: half a million bundles are some lines.
+// Extents of one size, each `stride` behind the one before: half a million bundles become some lines.
 struct ExtentRun {
   uint64_t offset = 0;
   uint64_t bytes = 0;
@@ -82,7 +82,7 @@ ordered_json to_json(const ExtentRun& run) {
   return {run.offset, run.bytes, run.stride, run.count};
 }
 
-// One element a line, so that a person can read and compare manifests.
+// Writes one element a line, so that manifests are easy to read and compare.
 template <class T, class... Context>
 std::string lines(const std::vector<T>& elements, const Context&... context) {
   std::string out = "[";
@@ -92,8 +92,8 @@ std::string lines(const std::vector<T>& elements, const Context&... context) {
   return out + "\n]";
 }
 
-// The sizes of compressed neurons, as runs of one size: of as many as there are extents, whatever the file
-// says.
+// Reads the sizes of compressed neurons, as runs of one size. Accepts at most as many as there are extents,
+// which bounds the memory that a hostile count can take.
 Status read_compressed(const ManifestFields& fields, uint64_t extents, const Manifest& manifest,
                        StoredSite& site) {
   std::string text;
@@ -119,7 +119,7 @@ Status read_compressed(const ManifestFields& fields, uint64_t extents, const Man
                       fmt::format("are {} neurons, expected {}", site.compressed.size(), site.neurons()));
 }
 
-// A site of the model's, of which the file says how it lies.
+// Reads the stored facts about `site`, whose shape follows from the model.
 Status from_json(const ManifestFields& fields, uint64_t extents, const Manifest& manifest, StoredSite& site) {
   std::string text;
   TIERD_TRY(fields.read("name", text));
@@ -157,7 +157,7 @@ Status read_objects(const ManifestFields& top, std::string_view key, std::vector
   });
 }
 
-// Runs with as many extents together as there are checksums, which bounds what a hostile count can take.
+// Reads runs of extents, in all as many as there are checksums, which bounds the memory of a hostile count.
 Status read_extents(const ManifestFields& top, std::string_view checksums, std::vector<Extent>& out) {
   const uint64_t expected = checksums.size() / sizeof(uint64_t);
   out.reserve(expected);
@@ -175,7 +175,7 @@ Status read_extents(const ManifestFields& top, std::string_view checksums, std::
     }
     for (uint64_t i = 0; i < run.count; ++i) {
       Extent& extent = out.emplace_back(Extent{run.offset, run.bytes, 0});
-      extent.offset += i * run.stride;  // past 64 bits it is anywhere: all are checked
+      extent.offset += i * run.stride;  // may wrap around; check_manifest checks every offset
       std::memcpy(&extent.checksum, checksums.data() + (out.size() - 1) * sizeof(uint64_t), sizeof(uint64_t));
     }
     return {};
@@ -190,7 +190,7 @@ Status read_layer_group(const ManifestFields& top, uint32_t& out) {
   return top.error("layer_group", fmt::format("is {}, expected 1 to {}", out, kMostLayersOfGroup));
 }
 
-// Only a mixture says it, in layout channel-group.
+// Reads the cut of experts, a key that only stores with experts in channels have.
 Status read_experts(const ManifestFields& top, ExpertCut& out) {
   std::string text;
   TIERD_TRY(top.read("experts", text));
@@ -200,15 +200,15 @@ Status read_experts(const ManifestFields& top, ExpertCut& out) {
   return {};
 }
 
-// The sites that the model has in this layout. Nothing is made for a model that claims to have more than are
-// listed.
+// Reads the sites. Their shapes follow from model and layout, and are made only if the file lists as many,
+// which bounds the memory that a hostile model can take.
 Status read_sites(const ManifestFields& top, std::string_view file, uint64_t extents, Manifest& manifest) {
   if (const Status valid = validate(manifest.config, file); !valid.ok())
     return top.error("model", valid.error().detail);
   if (manifest.experts == ExpertCut::channels &&
       (manifest.layout != Layout::channel_group || !manifest.config.is_mixture()))
     return top.error("experts", "is 'channels', which goes with mixtures in layout channel-group");
-  // A step would look for the channels of down where nobody puts them.
+  // Otherwise a step would look up an order of down's channels that the store does not have.
   if (manifest.config.expert_order &&
       (!manifest.config.channel_order || manifest.experts != ExpertCut::channels))
     return top.error("model.expert_order", "is true, which goes with channel_order and experts in channels");
@@ -226,7 +226,7 @@ Status read_sites(const ManifestFields& top, std::string_view file, uint64_t ext
   });
 }
 
-// Further editions of the sites, which are known by now: the same neurons in other encodings.
+// Reads further editions of the sites, which are read already: the same neurons in other encodings.
 Status read_editions(const ManifestFields& top, uint64_t extents, Manifest& manifest) {
   return top.read_each("editions", [&](const json& value, size_t index) -> Status {
     TIERD_ASSIGN(const ManifestFields fields, top.element("editions", index, value));
@@ -296,7 +296,7 @@ Status read_layout(const ManifestFields& top, std::string_view file, Layout& out
   return {};
 }
 
-// Whether a codec may have this name, which becomes part of a file's.
+// Returns whether a codec may have this name, which becomes part of a file name.
 bool is_codec_name(std::string_view name) {
   constexpr size_t kLongest = 64;
   return !name.empty() && name.size() <= kLongest && std::ranges::all_of(name, [](char c) {
@@ -338,7 +338,7 @@ Status read_bundling(const ManifestFields& top, std::string_view file, Bundling&
   return {};
 }
 
-// The lowest that says all that this store has.
+// Returns the lowest format that can express this store.
 uint32_t format_of(const Manifest& manifest) {
   if (manifest.experts == ExpertCut::channels) return kStoreFormat;
   return manifest.editions.empty() ? kFormatWithoutEditions : kFormatWithWholeExperts;
@@ -394,7 +394,8 @@ std::string plan_text(Manifest manifest) {
 Result<Manifest> parse_manifest(std::string_view text, std::string_view file, std::string_view checksums,
                                 std::string_view checksum_file) {
   TIERD_TRY(check_first_line(text, file));
-  TIERD_ASSIGN(const json parsed, parse_json(text, file));  // an object: the first line begins one
+  TIERD_ASSIGN(const json parsed,
+               parse_json(text, file));  // always an object, because the first line begins one
   const ManifestFields top(parsed, file, "");
   Manifest manifest;
   TIERD_TRY(check_version(top, file));

@@ -1,6 +1,6 @@
-// The text of manifest.json and the checksums beside it. The first line of the text holds the checksum of all
-// that follows, so that the file, still valid JSON, carries the manifest and the proof that no bit of it has
-// changed; it holds the checksum of the other file, too.
+// The text of manifest.json and the content of checksums.bin. The first line of the text holds the checksum
+// of all that follows, so the file is valid JSON and proves that no bit of it has changed. The text includes
+// the checksum of checksums.bin.
 #pragma once
 
 #include <string>
@@ -11,19 +11,19 @@
 
 namespace tierd {
 
-// A hostile file cannot make the parser take more than some times this much memory.
+// The largest manifest. Parsing takes some times as much memory, and no more whatever the file holds.
 inline constexpr uint64_t kMaxManifestBytes = 128ull << 20;
 
-// The most that the file of the checksums may hold: as many extents as fit 128 MiB.
+// The largest checksums.bin: 8 bytes an extent.
 inline constexpr uint64_t kMaxChecksumBytes = 128ull << 20;
 
 std::string manifest_text(const Manifest& manifest);
 
-// What the file of the checksums holds: 8 bytes for each extent, little endian, in their order.
+// Returns the content of checksums.bin: 8 bytes for each extent, little endian, in their order.
 std::string checksum_bytes(const Manifest& manifest);
 
-// The text of a plan: without checksums, and with the fingerprint as all of its provenance. Equal for two
-// stores of the same source in the same layout.
+// Returns the text of a dense plan without checksums, with the fingerprint as its only provenance. Two stores
+// of the same source in the same layout have equal texts.
 std::string plan_text(Manifest manifest);
 
 // Parses and checks (check_manifest). `file` and `checksum_file` name the texts in errors.

@@ -54,7 +54,7 @@ StoredSite make_columns(OpGroup group, uint32_t layer, uint32_t n_in, std::vecto
   return make_site(group, layer, std::move(parts), columns);
 }
 
-// All experts of a layer.
+// Returns the site of all experts of a layer.
 StoredSite make_experts(const ModelConfig& config, uint32_t layer) {
   return make_site(
       OpGroup::experts, layer,
@@ -62,7 +62,7 @@ StoredSite make_experts(const ModelConfig& config, uint32_t layer) {
       Experts{config.d_model, config.d_ff, config.n_experts});
 }
 
-// For each expert, what a layer without a mixture has once.
+// Adds, for each expert, the sites `up` and `down` that a layer without a mixture has once.
 void add_experts(std::vector<StoredSite>& sites, const ModelConfig& config, uint32_t layer) {
   for (uint32_t expert = 0; expert < config.n_experts; ++expert) {
     const std::string prefix = fmt::format("experts.{}.", expert);
@@ -79,7 +79,7 @@ void add_experts(std::vector<StoredSite>& sites, const ModelConfig& config, uint
   }
 }
 
-// The most of them that make a neuron of at most `target_bytes` and divide them.
+// Returns the most row groups within `target_bytes` that divide the beginning of every part.
 uint32_t groups_per_mixed_neuron(const StoredSite& site, const Rows& rows, uint64_t target_bytes) {
   uint64_t largest = 0;
   for (const Encoding encoding : site.encodings)
@@ -95,13 +95,12 @@ void append_extent(Manifest& plan, uint64_t bytes) {
   plan.data_bytes += bytes;
 }
 
-// What packed extents leave of their last block stays free: what follows begins a block, as the file's end
-// does.
+// Fills the last block of packed extents, because the next extents, and the end of the file, begin a block.
 void end_block(Manifest& plan) {
   plan.data_bytes = align_up(plan.data_bytes, kDirectIoAlignment);
 }
 
-// Neuron after neuron; pieces after all pieces of their kind.
+// Places neuron after neuron; for bundles in pieces, all pieces of one kind before the next kind.
 void place_neurons(Manifest& plan, StoredSite& site) {
   site.first_extent = static_cast<uint32_t>(plan.extents.size());
   for (uint32_t piece = 0; piece < site.pieces; ++piece) {
@@ -110,8 +109,8 @@ void place_neurons(Manifest& plan, StoredSite& site) {
   }
 }
 
-// Channel 0 of every layer of the group, then channel 1 of every layer (ActiveFlow, 3), for one operator
-// after the other: what lies side by side is read ahead together.
+// Places channel 0 of every layer of the group, then channel 1 of every layer (ActiveFlow, 3), so that one
+// read prefetches a channel of all layers. One operator follows the other.
 void place_channels(Manifest& plan, std::span<StoredSite* const> group) {
   const auto first = static_cast<uint32_t>(plan.extents.size());
   for (uint32_t i = 0; i < group.size(); ++i) group[i]->first_extent = first + i;
@@ -135,7 +134,7 @@ void place(Manifest& plan, StoredSite& site) {
   if (begins_layer_group(plan, site)) place_channels(plan, layer_group_of(plan.sites, site));
 }
 
-// Whether the options are in range, and go with the layout.
+// Returns whether the options are in range and apply to the layout.
 Status check_options(const WriteOptions& options) {
   const uint64_t neuron_bytes = options.neuron_bytes;
   if (neuron_bytes != 0 && (neuron_bytes < kDirectIoAlignment || neuron_bytes > kLargestNeuronBytes)) {
@@ -172,11 +171,11 @@ Status check_options(const WriteOptions& options) {
   return {};
 }
 
-// What a piece of the tokenizer takes more: in the manifest, and in its text while that is read or written.
+// Memory that a piece of the tokenizer adds: in the manifest, and in its text while that is read or written.
 constexpr uint64_t kBytesOfPiece = 384;
 
-// Whether the files of a store can number all that is read by itself, and this process can. Rows never are so
-// many.
+// Returns whether a store's files can number all extents, and this process has memory for their tables. Rows
+// never reach either bound.
 Status check_extent_count(const Manifest& plan) {
   uint64_t extents = 0;
   for (const StoredSite* site : std::as_const(plan).stored())
@@ -322,7 +321,7 @@ uint32_t groups_per_neuron(uint64_t bytes_per_group, uint32_t groups, uint64_t t
   uint32_t best = most;
   for (uint32_t count = most; count >= least; --count) {
     if (within_padding(padding(count), count * bytes_per_group)) return count;
-    if (padding(count) * best < padding(best) * count) best = count;  // by share, not by bytes
+    if (padding(count) * best < padding(best) * count) best = count;  // padding relative to size
   }
   return best;
 }

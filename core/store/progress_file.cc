@@ -36,7 +36,7 @@ Result<ProgressFile> ProgressFile::open(Disk& disk, const std::string& path, uin
   ProgressFile progress(std::move(file), plan);
   TIERD_TRY(progress.load());
   if (progress.finished_.empty()) TIERD_TRY(progress.clear(disk));
-  // What lies behind the last record that holds would be taken for more of them, once its place is reached.
+  // Anything behind the last valid record would count as records once append() reached its position.
   const uint64_t end = kHeaderBytes + progress.finished_.size() * kRecordBytes;
   TIERD_ASSIGN(const uint64_t bytes, progress.file_.size());
   if (bytes > end) TIERD_TRY(disk.truncate(progress.file_, end));
@@ -49,7 +49,7 @@ Status ProgressFile::load() {
   if (bytes < kHeaderBytes) return {};
   TIERD_TRY(file_.read(0, header));
   if (header != header_of(plan_)) return {};
-  // The file's length is what anybody may have made it; what holds ends at the first record that does not.
+  // The file is untrusted, so its length proves nothing: loading stops at the first invalid record.
   std::vector<uint64_t> records;
   for (uint64_t at = kHeaderBytes; at + kRecordBytes <= bytes; at += records.size() * sizeof(uint64_t)) {
     records.resize(2 * std::min(kRecordsAtOnce, (bytes - at) / kRecordBytes));

@@ -1,4 +1,4 @@
-// The neurons of one site are kept in fewer bytes by a bitmap or by the store's codec.
+// Compresses the neurons of one site with a bitmap or with the store's codec.
 #pragma once
 
 #include <cstddef>
@@ -17,19 +17,20 @@ namespace tierd {
 
 class SiteCompression {
  public:
-  // The compression that a store has, for a site of it; nothing where it has none, or where a bitmap does not
-  // go with the site's encodings. `codec` is looked at where that is the compression; it outlives this.
+  // Returns the compression of a site in a store with this compression; nothing if the store has none, or if
+  // a bitmap cannot hold the site's encodings. `codec` is used only if it is the compression, and must
+  // outlive the result.
   static std::optional<SiteCompression> of(Compression compression, const NeuronCodec* codec,
                                            const StoredSite& site);
 
-  // The functions below may be called from any thread. Errors are those of the codec; bitmaps have none but
-  // `corrupt`, of what is expanded.
+  // The functions below may be called from any thread. Errors are the codec's; a bitmap's only error is
+  // `corrupt`, from expand().
 
-  // Answers how many bytes a neuron takes. `kept` is room to work in.
+  // Returns the number of bytes that a neuron takes. `kept` is scratch memory.
   Result<uint32_t> measure(std::span<const std::byte> dense, std::vector<std::byte>& kept) const;
-  // `kept` becomes the neuron's bytes, as many as `measure` says.
+  // Writes the neuron's compressed bytes to `kept`, as many as `measure` returns.
   Status compress(std::span<const std::byte> dense, std::vector<std::byte>& kept) const;
-  // `kept` has those bytes and no padding.
+  // Expands `kept`, which has exactly those bytes and no padding.
   Status expand(std::span<const std::byte> kept, std::span<std::byte> dense) const;
 
  private:

@@ -18,7 +18,7 @@ struct SourceOptions {
   // see in_order_of_use. Empty: by their numbers.
   std::string order = {};
   uint32_t layer_group = 1;
-  bool expert_order = false;  // the channels of experts, too
+  bool expert_order = false;  // order the channels of experts, too
 };
 
 // `path` as open_model_file takes it. Errors: those of open_model_file and in_order_of_use; invalid_argument

@@ -17,7 +17,7 @@
 namespace tierd {
 
 Result<Store> Store::open(const std::string& directory) {
-  // Before the manifest is read, so that one written since is noticed.
+  // Taken before the manifest is read, so that a manifest written later is noticed.
   const Identity manifest_file = identity_of(fmt::format("{}/{}", directory, kManifestFile));
   TIERD_ASSIGN(Manifest manifest, read_manifest(directory));
   Store store(directory, std::move(manifest), true);

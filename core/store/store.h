@@ -1,4 +1,4 @@
-// A store on disk, opened to be read.
+// A store on disk, opened for reading.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +16,9 @@ namespace tierd {
 
 class Store {
  public:
-  // The manifest read and checked; the weights are not touched. Errors: those of read_manifest.
+  // Reads and checks the manifest, and not the weights. Errors: those of read_manifest.
   static Result<Store> open(const std::string& directory);
-  // What a store will be that nobody has written yet: everything can be asked but the weights and checksums.
+  // Makes the description of a store that is not written yet: everything is known but weights and checksums.
   static Store planned(const std::string& directory, Manifest plan);
   bool made() const { return made_; }
 
@@ -26,14 +26,14 @@ class Store {
   const std::string& directory() const { return directory_; }
   std::string data_path() const;
 
-  // Whether `bytes`, all of an extent as read from the data file, are what was written. Any thread. Error:
+  // Checks `bytes`, all of an extent as read from the data file, against its checksum. Any thread. Error:
   // corrupt, with file, extent, site, neuron and offset.
   Status verify(uint32_t extent, std::span<const std::byte> bytes) const;
-  // Reads and verifies every extent, and that compressed neurons can be expanded; the first bad one is the
-  // error. `codec` is that of the manifest, where it names one.
+  // Reads and verifies every extent, and expands compressed neurons; returns the first error. `codec` is the
+  // manifest's, if it names one.
   Status verify_all(bool quiet, const NeuronCodec* codec = nullptr) const;
 
-  // Whether the files are still those that were opened, untouched. Error: corrupt, naming the file that was
+  // Checks that the files are the opened ones and were not modified. Error: corrupt, naming the file that was
   // replaced, written to or removed.
   Status unchanged() const;
 
@@ -41,15 +41,15 @@ class Store {
   std::string describe(uint32_t extent) const;
 
  private:
-  // What tells a file from another that takes its place.
+  // Distinguishes a file from another that takes its place.
   struct Identity {
     uint64_t device = 0, inode = 0, bytes = 0;
     int64_t written_s = 0, written_ns = 0;
     bool operator==(const Identity&) const = default;
   };
-  static Identity identity_of(const std::string& path);  // of none: zeros
+  static Identity identity_of(const std::string& path);  // zeros if there is no file
 
-  // Error: corrupt, where the site's neuron in this extent is malformed; else what the codec says.
+  // Error: corrupt if the site's neuron in this extent is malformed; else the codec's.
   Status verify_compressed(const StoredSite& site, uint32_t extent, std::span<const std::byte> bytes,
                            const NeuronCodec* codec) const;
 
@@ -61,7 +61,7 @@ class Store {
   bool made_;
   Identity manifest_file_, data_file_;
   std::shared_ptr<const OpenFile>
-      held_;  // so that nobody takes it for unused; none where it cannot be locked
+      held_;  // shared lock that marks the store as in use; null if it cannot be locked
 };
 
 }  // namespace tierd

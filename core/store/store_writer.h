@@ -1,4 +1,4 @@
-// The parts of write_store: with its surroundings exchangeable, for tests, and the look before the work.
+// The parts of write_store: the check before the work, and the work with the disk and limits of a test.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ struct WriterLimits {
   uint64_t checkpoint_bytes = 256 << 20;  // the most work that an interruption loses
 };
 
-// Whether `directory` holds the very store of this plan (`plan_text`: its text). Errors: invalid_argument
-// where it holds something else, io_error.
+// Returns whether `directory` holds the store of exactly this plan (`plan_text`: its text). Errors:
+// invalid_argument if it holds something else, io_error.
 Result<bool> holds_store(const std::string& directory, const Manifest& plan, const std::string& plan_text);
 
 Status write_store_on(Disk& disk, const TensorSource& source, const std::string& directory,

@@ -1,4 +1,4 @@
-// The tensors of a source as a plan asks for them.
+// Looks up the tensors of a source for a plan.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 namespace tierd {
 
-// By name, with the checks that a plan relies on. Borrows the tensors.
+// Finds tensors by name, and checks the properties that a plan relies on. Borrows the tensors.
 class TensorTable {
  public:
   explicit TensorTable(std::span<const TensorInfo> tensors);
 
-  // Errors: there is none of this name, it has another shape, its rows do not fit its encoding.
+  // Errors: no tensor has this name, or it has another shape, or its rows do not fit its encoding.
   Result<const TensorInfo*> get(const std::string& name, uint64_t rows, uint64_t cols) const;
 
  private:

@@ -1,4 +1,4 @@
-// How a store is to be laid out and written.
+// Layout and encoding of a store to be written.
 #pragma once
 
 #include <cstdint>
@@ -13,29 +13,26 @@
 namespace tierd {
 
 struct WriteOptions {
-  // A run of rows holds about so many bytes; 0: by the model's size, 16 KiB for toys, 512 KiB from
-  // about 256 MB on.
+  // Target bytes of a run of rows; 0: by the model's size, from 16 KiB to 512 KiB (from about 256 MB on).
   uint64_t neuron_bytes = 0;
   Layout layout = Layout::row;
   Bundling bundling = Bundling::row_column;
-  uint32_t layer_group = 1;              // of layout channel_group: layers whose channels lie side by side
-  ExpertCut experts = ExpertCut::whole;  // channels goes with layout channel_group, and with mixtures
-  // Sites that it makes smaller are compressed. It goes with layouts row and neuron, where nothing is in
-  // pieces.
+  uint32_t layer_group = 1;  // layout channel_group: layers whose channels of one number are contiguous
+  ExpertCut experts = ExpertCut::whole;  // `channels` requires layout channel_group and a mixture
+  // Compresses the sites that it makes smaller. Requires layout row, or layout neuron without pieces.
   Compression compression = Compression::none;
   // Refuses, before anything is written, a compression that makes no site smaller; the error names the
   // tokenizer that the user gave with the model.
   bool refuse_vain_compression = false;
   std::string tokenizer = {};
-  std::shared_ptr<const NeuronCodec> codec = {};  // where that is the compression, and nowhere else
-  // Instead of the source's own, of the layers' matrices and of embedding and head; which may lose something:
-  // the manifest says how much.
+  std::shared_ptr<const NeuronCodec> codec = {};  // set if and only if the compression is a codec
+  // Encodings of the layers' matrices, and of embedding and head, in place of the source's.
   std::optional<Encoding> encoding = {};
   std::optional<Encoding> head_encoding = {};
-  // What the neurons of feed-forward networks, bundles or experts, are stored in once more: each in fewer
+  // Further editions of the neurons of feed-forward networks, bundles or experts: each encoding has fewer
   // bits than the one before, and than the site's own.
   std::vector<Encoding> editions = {};
-  bool quiet = false;  // no progress
+  bool quiet = false;  // shows no progress
 };
 
 }  // namespace tierd

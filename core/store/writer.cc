@@ -37,7 +37,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kProgressFile = "progress";
-// What a batch takes beside: the other one, and columns that are decoded to floats while they are packed.
+// The memory of a conversion, in batches: the batch being written, the batch being packed, and columns
+// decoded to floats by its workers.
 constexpr uint64_t kBatchesInMemory = 16;
 
 // Consecutive extents, packed by several threads.
@@ -56,7 +57,7 @@ class Batch {
     for (uint32_t i = 0; i < threads; ++i) workers_.emplace_back([this] { work(); });
   }
 
-  // Waits until all is packed.
+  // Waits until the batch is packed.
   Status wait() {
     workers_.clear();
     for (const Run& run : runs_) TIERD_TRY(run.packed);
@@ -65,7 +66,7 @@ class Batch {
   uint32_t next() const { return first_ + count_; }
   uint64_t offset() const { return extents_[first_].offset; }
   uint64_t size() const { return end_of(first_ + count_ - 1) - offset(); }
-  // After wait().
+  // Valid after wait().
   std::span<const std::byte> bytes() const { return {bytes_.get(), size()}; }
   void append_checksums(std::vector<uint64_t>& out) const {
     out.insert(out.end(), checksums_.begin(), checksums_.end());
@@ -101,11 +102,11 @@ class Batch {
   std::vector<Run> runs_;
   std::vector<uint64_t> checksums_;
   std::atomic<uint32_t> taken_ = 0;
-  std::vector<std::jthread> workers_;  // last: joined before the rest goes
+  std::vector<std::jthread>
+      workers_;  // last, so that workers are joined before the other members are destroyed
 };
 
-// Smaller batches where little memory is left: two of them, and what their workers decode, are a part of it.
-// Error: no_space.
+// Reduces the batch size if little memory is left (kBatchesInMemory). Error: no_space.
 Result<WriterLimits> within_memory(WriterLimits limits, const Manifest& plan, const std::string& directory) {
   const MemoryLimit left = memory_left();
   const uint64_t tables = plan.extents.size() * kBytesOfExtent;
@@ -145,7 +146,7 @@ class StoreWriter {
       TIERD_ASSIGN(const bool locked, lock());
       if (locked) break;
     }
-    // Another run may have finished between the look and the lock.
+    // Another run may have finished between the check and the lock.
     TIERD_ASSIGN(const bool whole, holds_store(directory_, plan_, plan_text_));
     if (whole) return drop_partial();
     if (!manifest_is_written()) {
@@ -159,7 +160,7 @@ class StoreWriter {
  private:
   std::string path_of(std::string_view file) const { return fmt::format("{}/{}", partial_, file); }
 
-  // False: the folder went away under us, because another run finished it.
+  // Returns false if the folder was removed or replaced because another run finished it.
   Result<bool> lock() {
     TIERD_TRY(disk_.make_directory(partial_));
     auto opened = open_directory(partial_, false);
@@ -178,7 +179,7 @@ class StoreWriter {
            ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
   }
 
-  // Somebody else's folder could be anything a moment later, and its lock be held for ever.
+  // Refuses another user's folder, which that user could modify at any time, or lock for ever.
   Status check_own(const OpenFile& folder) const {
     struct stat found {};
     if (fstat(folder.descriptor(), &found) != 0) return disk_error(partial_, "looking at it");
@@ -188,19 +189,19 @@ class StoreWriter {
   }
 
   Status drop_partial() {
-    std::error_code ignored;  // an empty folder; if it stays, it does no harm
+    std::error_code ignored;  // the folder is empty; if it remains, it does no harm
     fs::remove(partial_, ignored);
     return {};
   }
 
-  // Removes what was written of a source that cannot be stored: no later run can use it.
+  // Removes the data of a source that cannot be stored, because no later run can use it.
   Status drop_unfinished() {
     data_ = {};
     for (const std::string_view file : {kDataFile, kProgressFile}) TIERD_TRY(disk_.remove(path_of(file)));
     return drop_partial();
   }
 
-  // True after an interruption between the manifest and the rename.
+  // Returns true after an interruption between manifest and rename.
   bool manifest_is_written() const {
     const auto found = read_manifest(partial_);
     return found.ok() && plan_text(*found) == plan_text_;
@@ -220,7 +221,7 @@ class StoreWriter {
 
   Status write_extents() {
     TIERD_ASSIGN(limits_, within_memory(limits_, plan_, directory_));
-    TIERD_TRY(disk_.remove(path_of(kManifestFile)));  // of an older plan: it must not bless this data
+    TIERD_TRY(disk_.remove(path_of(kManifestFile)));  // an older plan's manifest must not validate this data
     TIERD_ASSIGN(progress_, ProgressFile::open(disk_, path_of(kProgressFile), progress_key()));
     TIERD_ASSIGN(data_, disk_.open(path_of(kDataFile), false));
     TIERD_TRY(verify_last_checkpoint());
@@ -258,8 +259,8 @@ class StoreWriter {
     return {};
   }
 
-  // What an interrupted run must have been about, for this one to go on with what it wrote: the plan, and the
-  // sizes of compressed neurons, which another version of a codec's library may make others.
+  // Returns the key by which a run recognizes the progress of an interrupted one: a hash of the plan and of
+  // the sizes of compressed neurons, which depend on the version of a codec's library.
   uint64_t progress_key() const {
     std::string text = plan_text_;
     for (const StoredSite* site : std::as_const(plan_).stored()) {
@@ -277,7 +278,7 @@ class StoreWriter {
     return {};
   }
 
-  // The extents that the interrupted run synced last must be what it says, or nothing of it is used.
+  // Checks the data synced last by the interrupted run against its checksums; if they differ, starts over.
   Status verify_last_checkpoint() {
     const std::vector<uint64_t>& finished = progress_->finished();
     bool intact = finished.size() <= plan_.extents.size();
@@ -304,8 +305,8 @@ class StoreWriter {
     return disk_.sync(folder_);
   }
 
-  // Measures all sites, with several threads; a run that goes on after an interruption knows nothing of what
-  // it wrote before.
+  // Measures the loss of all sites, with several threads. All are measured at the end because a resumed run
+  // knows nothing of the values written before the interruption.
   Status measure_loss() {
     std::vector<StoredSite*> lossy;
     uint64_t bytes = 0;
@@ -361,7 +362,7 @@ class StoreWriter {
   Manifest plan_;
   std::string plan_text_;
   WriterLimits limits_;
-  const NeuronCodec* codec_;  // or NULL
+  const NeuronCodec* codec_;  // or nullptr
   bool quiet_;
   bool refuses_vain_compression_;
   std::string tokenizer_;

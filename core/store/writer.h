@@ -10,13 +10,12 @@
 
 namespace tierd {
 
-// Where each neuron will lie: everything of the manifest but the checksums, from configuration and encodings
-// alone.
+// Returns the manifest without checksums, from configuration and encodings alone.
 Result<Manifest> plan_store(const TensorSource& source, const WriteOptions& options);
 
-// Writes the store into `directory`, which must not hold a whole store of another source. The work goes on in
-// `<directory>.partial`, checkpointed so that an interrupted run resumes where it stopped (if the source is
-// unchanged); data and manifest are fsynced before one rename makes it whole. Errors name the file.
+// Writes the store into `directory`, which must not hold a whole store of another source. The writer works in
+// `<directory>.partial` with checkpoints, so that an interrupted run is resumed (if the source is unchanged);
+// data and manifest are synced before one rename makes the store whole. Errors name the file.
 Status write_store(const TensorSource& source, const std::string& directory, const WriteOptions& options);
 
 }  // namespace tierd
