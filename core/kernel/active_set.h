@@ -1,5 +1,4 @@
-// The neurons of a site that a step uses: a list, ascending, or all; and which rows of the batch use which of
-// them; and at times how much each of them matters.
+// The neurons of a site that a step uses: an ascending list, or all; optionally with row masks and scores.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +11,7 @@ namespace tierd {
 
 class ActiveSet {
  public:
-  // `scores`: [n]; empty: nobody said.
+  // `scores`: [n]; empty: no strategy gave any.
   static ActiveSet all(uint32_t n, std::vector<float> scores = {}) {
     ActiveSet set;
     set.n_ = n;
@@ -21,7 +20,7 @@ class ActiveSet {
     return set;
   }
   // `neurons` ascending, without duplicates. `row_masks`: [neurons x mask_words(rows)]; empty: every row uses
-  // all of them. `scores`: [neurons]; empty: nobody said.
+  // all neurons. `scores`: [neurons]; empty: no strategy gave any.
   static ActiveSet of(std::vector<uint32_t> neurons, std::vector<uint64_t> row_masks = {},
                       std::vector<float> scores = {}) {
     ActiveSet set;
@@ -38,7 +37,7 @@ class ActiveSet {
   bool contains(uint32_t neuron) const {
     return all_ ? neuron < n_ : std::binary_search(neurons_.begin(), neurons_.end(), neuron);
   }
-  // How many of `neurons`, ascending, are among these.
+  // Returns how many of `neurons`, ascending, are in this set.
   uint32_t count_common(std::span<const uint32_t> neurons) const {
     if (all_) return static_cast<uint32_t>(std::ranges::lower_bound(neurons, n_) - neurons.begin());
     uint32_t common = 0;
@@ -50,9 +49,9 @@ class ActiveSet {
     }
     return common;
   }
-  // nullptr when all.
+  // nullptr if the set is all neurons.
   const uint32_t* indices() const { return all_ ? nullptr : neurons_.data(); }
-  // nullptr when every row uses all.
+  // nullptr if every row uses all neurons of the set.
   const uint64_t* row_masks() const { return row_masks_.empty() ? nullptr : row_masks_.data(); }
   // [size()], or nullptr: see tierd_set_view.
   const float* scores() const { return scores_.empty() ? nullptr : scores_.data(); }

@@ -1,18 +1,18 @@
-// What the kernel counts for reports. Times in ns, sizes in bytes.
+// Counters for reports. Times in ns, sizes in bytes.
 #pragma once
 
 #include <cstdint>
 
 namespace tierd {
 
-// Counts what a memory was asked for.
+// The requests that a memory received.
 struct UseCounters {
-  uint64_t hits = 0;            // neurons, valid when they were asked for
-  uint64_t staged = 0;          // asked for ahead of time: in staging or on their way
+  uint64_t hits = 0;            // neurons that were valid when requested
+  uint64_t staged = 0;          // neurons that were read ahead: in staging or on their way
   uint64_t misses = 0;          // neither
-  uint64_t resident_bytes = 0;  // weights that came from the arena
+  uint64_t resident_bytes = 0;  // weights in the arena
   uint64_t streamed_bytes = 0;  // weights that had to be fetched
-  uint64_t measured_bytes = 0;  // weights computed only to measure what was not predicted
+  uint64_t measured_bytes = 0;  // weights computed only to measure unpredicted neurons
 
   UseCounters& operator+=(const UseCounters& other) {
     hits += other.hits, staged += other.staged, misses += other.misses;
@@ -22,15 +22,15 @@ struct UseCounters {
   }
 };
 
-// The counters of one memory; its own uses are those of passes that compute from it.
+// The counters of one memory; the inherited ones count passes that compute from it.
 struct MemoryCounters : UseCounters {
-  UseCounters passed_on;  // what memories over it have asked for
+  UseCounters passed_on;  // requests of memories over this one
   uint64_t evictions = 0;
-  uint64_t wasted = 0;  // read ahead and never used
+  uint64_t wasted = 0;  // neurons that were read ahead and never used
   uint64_t prefetch_failed = 0;
   uint64_t retries = 0;
 
-  UseCounters asked() const { return UseCounters(*this) += passed_on; }  // both
+  UseCounters asked() const { return UseCounters(*this) += passed_on; }  // sum of both
   MemoryCounters& operator+=(const MemoryCounters& other) {
     UseCounters::operator+=(other);
     passed_on += other.passed_on;
@@ -40,13 +40,13 @@ struct MemoryCounters : UseCounters {
   }
 };
 
-// What was fetched over one link.
+// The traffic of one link.
 struct LinkCounters {
   uint64_t messages = 0;
   uint64_t neurons = 0;
   uint64_t bytes = 0;          // payload and padding
-  uint64_t payload_bytes = 0;  // of them: the neurons' weights as they cross the link
-  uint64_t busy_ns = 0;        // with a message under way, by the agent's clock
+  uint64_t payload_bytes = 0;  // of `bytes`: the neurons' weights as they cross the link
+  uint64_t busy_ns = 0;        // time with a message under way, by the agent's clock
 
   uint64_t padding_bytes() const { return bytes - payload_bytes; }
   LinkCounters& operator+=(const LinkCounters& other) {
@@ -56,11 +56,11 @@ struct LinkCounters {
   }
 };
 
-// The whole run. What passes through several memories on its way to a unit is counted once, where it is
-// computed from.
+// The counters of the whole run. Weights that pass through several memories on their way to a unit count
+// once, at the memory that the unit computes from.
 struct SchedulerCounters : MemoryCounters {
   uint64_t read_bytes = 0;  // over all links from the store
-  uint64_t compute_ns = 0;  // in which at least one unit computed, by their clocks
+  uint64_t compute_ns = 0;  // time in which at least one unit computed, by their clocks
 };
 
 }  // namespace tierd

@@ -1,5 +1,5 @@
-// The memories of a run, the links that bring neurons from one to another, and the units that compute from
-// them. Made once, before the kernel, and the same as long as it lives.
+// The memories of a run, the links that carry neurons between them, and the units that compute from them.
+// Built before the kernel, and constant while it lives.
 #pragma once
 
 #include <cstdint>
@@ -14,30 +14,30 @@ namespace tierd {
 // The memory of a tier, or of one of its agents: arena slots and staging blocks.
 struct Memory {
   std::string name;          // of its tier, for people and plugins
-  uint16_t agent = 0;        // that it belongs to
-  uint64_t arena_bytes = 0;  // that its cache splits among the editions
-  // [editions] In which one it holds what is wanted in each: this one, another that is made of it, or the one
-  // that it is made of, which may be the same for several. Empty: each as it is wanted.
+  uint16_t agent = 0;        // the agent that owns it
+  uint64_t arena_bytes = 0;  // bytes that its cache splits among the editions
+  // [editions] The edition that this memory holds in place of each: the same one, another that is made of it,
+  // or the one that it is made of (then several may map to one). Empty: each is held as itself.
   std::vector<EditionId> held = {};
   std::vector<uint64_t> arena_offset;  // [editions] where the slots of each begin, bytes
-  std::vector<uint32_t> reserved;      // [editions] how many have addresses
+  std::vector<uint32_t> reserved;      // [editions] slots that have addresses
   bool resizes = false;                // the agent serves `move` inside the arena, and `resize`
   uint64_t staging_offset = 0;         // where the staging blocks begin, bytes
   uint32_t staging_blocks = 0;
   uint32_t block_bytes = 0;  // at least the largest slot; where results are added, the slots of a whole run
-  // The memory that this one lies over: a neuron that no memory with a link to this one holds is fetched into
-  // that one first, whose cache is asked then. Its number is less than this one's own.
+  // The memory that this one lies over: a neuron that no memory with a link to this one holds is first
+  // fetched into `over`, whose cache decides then. Its number is less than this memory's.
   MemoryId over = kStore;
 
   EditionId held_as(EditionId edition) const { return held.empty() ? edition : held[edition]; }
   bool holds(EditionId edition) const { return held_as(edition) == edition; }
 };
 
-// Who carries neurons from one memory to another.
+// A link: an agent that carries neurons from one memory to another.
 struct Link {
   MemoryId from = kStore;
   MemoryId to = 0;
-  uint16_t agent = 0;  // of a link from the store one that serves `read`, of another one `move`
+  uint16_t agent = 0;  // serves `read` on a link from the store, else `move`
   uint8_t lane = 0;    // of the agent
 };
 
@@ -50,13 +50,13 @@ struct ComputeUnit {
 };
 
 struct Topology {
-  std::vector<Memory> memories;    // without the store: memory m at m - 1
-  std::vector<Link> links;         // into one memory: the nearest first
+  std::vector<Memory> memories;    // memory m at m - 1; the store is not listed
+  std::vector<Link> links;         // links into the same memory: the nearest first
   std::vector<ComputeUnit> units;  // each has a memory of its own
 
   const Memory& memory(MemoryId id) const { return memories[id - 1u]; }
   Memory& memory(MemoryId id) { return memories[id - 1u]; }
-  // So many memories that are read from the store, each with a unit.
+  // Returns `n` memories that are read from the store, each with a unit.
   static Topology over_store(uint32_t n) {
     Topology topology;
     topology.memories.resize(n);
@@ -66,14 +66,14 @@ struct Topology {
   }
 
   static constexpr uint16_t kNoUnit = UINT16_MAX;
-  // The unit that computes from a memory, or kNoUnit.
+  // Returns the unit that computes from a memory, or kNoUnit.
   uint16_t unit_of(MemoryId id) const {
     for (size_t u = 0; u < units.size(); ++u) {
       if (units[u].memory == id) return static_cast<uint16_t>(u);
     }
     return kNoUnit;
   }
-  // Whether the unit computes from this memory, or from one that lies over it.
+  // Returns whether the unit computes from this memory, or from one that lies over it.
   bool feeds(MemoryId id, uint16_t unit) const {
     MemoryId at = units[unit].memory;
     while (at > id) at = memory(at).over;

@@ -1,5 +1,5 @@
-// Hears of everything that reaches the kernel and of everything that it decides, in order: enough to play a
-// run again without weights, and to check that the same is decided (core/watch/trace).
+// Receives every input and every decision of the kernel, in order: enough to replay a run without weights,
+// and to check that the decisions are the same (core/watch/trace).
 #pragma once
 
 #include <cstdint>
@@ -17,37 +17,36 @@
 
 namespace tierd {
 
-// One site of one step, as an engine asks for it.
+// One site of one step, as an engine requests it.
 struct Pass {
   uint32_t step = 0;
   uint16_t rows = 0;
-  std::span<const RowInfo>
-      row_info;                // [rows], of whoever runs the passes; nobody looks in a run without weights
-  bool bypass_caches = false;  // prefill: nothing that streams by is admitted
-  const ActiveSet* given = nullptr;     // of a site whose set is given, and of no other
+  std::span<const RowInfo> row_info;    // [rows]; unused in a run without weights
+  bool bypass_caches = false;           // prefill: no missing neuron is admitted to a cache
+  const ActiveSet* given = nullptr;     // the active set of a site whose set is given, else NULL
   std::span<const uint64_t> sequences;  // [rows]
 };
 
-// What a pass that computed a site whole has shown.
+// The result of a pass that computed a site whole.
 struct MeasuredPass {
-  const ActiveSet& active;  // neurons that gave something
+  const ActiveSet& active;  // neurons that contributed
   uint32_t rows = 0;
-  const float* x = nullptr;             // [rows x n_in] what the site computed from
-  const float* contribution = nullptr;  // [rows x n] how much each neuron gave
+  const float* x = nullptr;             // [rows x n_in] the input of the site
+  const float* contribution = nullptr;  // [rows x n] contribution of each neuron
 };
 
-// Neurons that gave something, ascending, and in how many rows each did: of those that were computed.
+// The computed neurons that fired, ascending, and the number of rows in which each did.
 struct Fired {
   std::vector<uint32_t> neurons;
   std::vector<uint32_t> counts;
 };
 
-// [kernel thread] What is handed over lives as long as the call.
+// [kernel thread] Arguments are valid only during the call.
 class KernelObserver {
  public:
   virtual ~KernelObserver() = default;
 
-  // What the engine asks of the scheduler.
+  // Requests of the engine to the scheduler.
   virtual void sequence_begins(uint64_t sequence, std::string_view label) = 0;
   virtual void sequence_ends(uint64_t sequence) = 0;
   virtual void fill_begins() = 0;
@@ -55,40 +54,41 @@ class KernelObserver {
   virtual void step_ends(uint32_t step) = 0;
   virtual void rows_kept(uint32_t rows, uint32_t kept) = 0;
   virtual void drain_begins() = 0;
-  // [memories] bytes of each one's arena; none: it keeps what it has.
+  // [memories] bytes of each arena; nullopt: unchanged.
   virtual void resize_begins(std::span<const std::optional<uint64_t>> parts) = 0;
-  // A stop request was seen. What follows depends on the clock.
+  // A stop request was seen. Its consequences depend on the clock.
   virtual void interrupted() = 0;
 
-  // What the scheduler decides.
+  // Decisions of the scheduler.
   virtual void activated(SiteId site, const ActiveSet& set) = 0;
-  // What a predictor that read the site's activations wants read ahead: nothing else could say it again.
+  // The wishes of a predictor that read the site's activations, which a replay cannot recompute.
   virtual void looked_ahead(SiteId site, const WishList& wishes) = 0;
   virtual void measured(SiteId site, const MeasuredPass& pass) = 0;
-  // What was told to whoever keeps the neurons' heat.
+  // The report that the strategy with the neurons' heat received.
   virtual void fired(SiteId site, const Fired& fired) = 0;
   virtual void evicted(MemoryId memory, EditionId edition, std::span<const uint32_t> neurons) = 0;
-  // The step has ended, and caches have split their arenas anew where they wanted that. `residency`: where
-  // everything is, as Residency::digest, which takes a millisecond for a 7B model. For who asks.
+  // The step has ended, and caches have split their arenas anew where they wanted that. `residency`: computes
+  // the digest of all neurons' places (Residency::digest), which takes a millisecond for a 7B model; call it
+  // only if needed.
   virtual void settled(const std::function<uint64_t()>& residency) = 0;
 
-  // What goes through the dispatcher. A turn sends first, then delivers.
+  // Messages of the dispatcher. A turn sends first, then delivers.
   virtual void posted(const Message& message, const Payload& payload) = 0;
   virtual void turn_begins() = 0;
   virtual void sent(const Message& message) = 0;
   // `withdrawn`: cancelled before it was sent; no agent has seen it.
   virtual void delivered(const Message& message, const Done& done, bool withdrawn) = 0;
 
-  // How long things took, by the wall clock: nothing that a run played again could repeat.
-  // `what` is a literal: "predict", "look_ahead", "observe".
+  // Durations by the wall clock, which a replay cannot reproduce. `what` is a literal: "predict",
+  // "look_ahead", "observe".
   virtual void predictor_asked(SiteId, const char* /*what*/, uint64_t /*begin_ns*/, uint64_t /*end_ns*/) {}
-  // There was nothing to do but to wait for an agent.
+  // The thread had nothing to do but to wait for an agent.
   virtual void waited(uint64_t /*begin_ns*/, uint64_t /*end_ns*/) {}
-  // Somebody waits now for a request of lesser priority; `message` has the new one.
+  // The priority of a request was raised; `message` has the new one.
   virtual void raised(const Message& /*message*/) {}
 };
 
-// One that hears of everything and does nothing: for those who want to know of one thing.
+// Ignores every event: a base for observers of a few of them.
 class SilentObserver : public KernelObserver {
  public:
   void sequence_begins(uint64_t, std::string_view) override {}

@@ -1,5 +1,5 @@
-// Which computing unit is the home of each neuron: where it is kept from the start and read ahead, and, once
-// the balancer has moved it, from then on. Who computes it in a step is the balancer's to say each time.
+// The home of each neuron: the unit in whose memory it is kept from the start and read ahead, until the
+// balancer moves it. The balancer assigns the unit that computes a neuron anew in each step.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace tierd {
 
 class Placement {
  public:
-  // Everything is at home with unit 0.
+  // Unit 0 is the home of every neuron.
   explicit Placement(uint32_t units = 1) : units_(units) {}
 
   uint32_t units() const { return units_; }
@@ -23,7 +23,7 @@ class Placement {
     if (edition >= homes_.size()) homes_.resize(edition + 1u);
     homes_[edition] = std::move(homes);
   }
-  // A neuron's home is with another unit from now on.
+  // Makes another unit the home of a neuron.
   void move(EditionId edition, uint32_t neuron, uint8_t unit) {
     if (edition < homes_.size() && !homes_[edition].empty()) homes_[edition][neuron] = unit;
   }
@@ -31,7 +31,8 @@ class Placement {
   uint8_t home(EditionId edition, uint32_t neuron) const {
     return edition < homes_.size() && !homes_[edition].empty() ? homes_[edition][neuron] : 0;
   }
-  // [editions] How many neurons of each that the memory holds have their home with a unit that it feeds.
+  // Returns [editions] the number of neurons of each edition held there whose home is a unit that the memory
+  // feeds.
   std::vector<uint32_t> at_home(std::span<const Edition> editions, const Topology& topology,
                                 MemoryId memory) const {
     std::vector<uint32_t> counts(editions.size(), 0);

@@ -10,7 +10,7 @@ namespace tierd {
 
 namespace {
 
-// Those that it lists, of `n` that there are.
+// Checks the list of a wish; there are `n` neurons.
 Status check_list(const WishList& wishes, const WishList::Wish& wish, uint32_t n) {
   if (wish.all) return {};
   if (wish.n > n) return Error{Code::plugin_fault, "", fmt::format("{} of {} neurons", wish.n, n)};
@@ -31,7 +31,7 @@ Status check_wish(const WishList& wishes, const WishList::Wish& wish, SiteId sit
   return check_list(wishes, wish, sites[wish.site].n);
 }
 
-// A wish that names an edition and no site.
+// Returns the neurons of a wish that names an edition and no site.
 Result<WantedNeurons> wanted_by(StrategyBase& strategy, const char* function, const WishList::Wish& wish,
                                 std::span<const Edition> editions, const Memory& memory) {
   if (wish.site != TIERD_NO_SITE) return strategy.fault(function, "names a site; it is about none");
@@ -48,7 +48,7 @@ Result<WantedNeurons> wanted_by(StrategyBase& strategy, const char* function, co
   return wanted;
 }
 
-// Returns what a cache has wished for, all of it in the cache's own memory.
+// Returns the wishes of a cache, all of them for the cache's own memory.
 Result<std::vector<WantedNeurons>> wanted_here(StrategyBase& cache, const char* function,
                                                std::span<const Edition> editions, const Memory& memory) {
   std::vector<WantedNeurons> all;

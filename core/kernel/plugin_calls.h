@@ -1,6 +1,6 @@
-// The plugin that the kernel's thread is in, for a watcher on another thread: a plugin that never returns
-// cannot be told by the deadline, which is looked at when it does. The watcher also sees when the whole
-// process stood still, which is no plugin's fault: it ticks, and its ticks come late then.
+// The plugin call that the kernel's thread is in, for a watcher on another thread: the deadline is checked
+// when a call returns, so it cannot detect a call that never does. The watcher also detects pauses of the
+// whole process, for which no plugin is to blame: its own ticks are late then.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace tierd {
 
 class PluginCalls {
  public:
-  // A call, for as long as this lives. `plugin` ("cache 'lru'") and `function` live as long as the process.
-  // `calls` may be NULL: nobody watches.
+  // A call, for the lifetime of the scope. `plugin` ("cache 'lru'") and `function` live as long as the
+  // process. `calls` may be NULL: there is no watcher.
   class Scope {
    public:
     Scope(PluginCalls* calls, const std::string* plugin, const char* function) : calls_(calls) {
@@ -33,7 +33,7 @@ class PluginCalls {
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
 
-    // How long the process has stood still since the call began, as far as a watcher can tell.
+    // Returns how long the process was paused since the call began, as far as a watcher can tell.
     uint64_t paused_ns() const { return calls_ == nullptr ? 0 : calls_->paused(paused_before_ns_, now_ns()); }
 
    private:
@@ -46,7 +46,7 @@ class PluginCalls {
     std::string function;
     uint64_t ns = 0;  // since it was called, without pauses of the process
   };
-  // [any thread] The call that has not returned.
+  // [any thread] Returns the call that has not returned.
   std::optional<Running> running() const {
     const uint64_t since = since_ns_.load(std::memory_order_acquire);
     const std::string* const plugin = plugin_.load(std::memory_order_relaxed);
@@ -54,13 +54,13 @@ class PluginCalls {
     const uint64_t paused_before = paused_before_ns_.load(std::memory_order_relaxed);
     if (since == 0 || plugin == nullptr) return std::nullopt;
     const uint64_t now = now_ns();
-    // Another call may have begun while this one was looked at.
+    // Another call may have begun while this one was read.
     if (since_ns_.load(std::memory_order_acquire) != since) return std::nullopt;
     const uint64_t took = now > since ? now - since : 0;
     return Running{*plugin, function, took - std::min(took, paused(paused_before, now))};
   }
 
-  // [watcher's thread] Every kTickNs, before it looks: what is much later than that was a pause.
+  // [watcher's thread] Called every kTickNs, before `running`: a tick that is much later indicates a pause.
   static constexpr uint64_t kTickNs = 50'000'000;
   void tick() {
     const uint64_t now = now_ns();
@@ -70,10 +70,10 @@ class PluginCalls {
   }
 
  private:
-  // A watcher whose thread only waited for a processor is as late as this.
+  // A later tick indicates a pause; a watcher that only waits for a processor may be this late.
   static constexpr uint64_t kLateNs = 3 * kTickNs;
 
-  // Returns how late the next tick is already; 0 where there is no watcher.
+  // Returns how late the next tick is; 0 if there is no watcher.
   uint64_t lateness(uint64_t now) const {
     const uint64_t ticked = ticked_ns_.load(std::memory_order_acquire);
     return ticked == 0 || now < ticked + kLateNs ? 0 : now - ticked - kTickNs;
@@ -84,13 +84,13 @@ class PluginCalls {
 
   std::atomic<uint64_t> paused_ns_{0};  // of all pauses so far
   std::atomic<uint64_t> ticked_ns_{0};
-  std::atomic<uint64_t> paused_before_ns_{0};  // those before the call
+  std::atomic<uint64_t> paused_before_ns_{0};  // pauses before the call
   std::atomic<const std::string*> plugin_{nullptr};
   std::atomic<const char*> function_{nullptr};
-  std::atomic<uint64_t> since_ns_{0};  // 0: none
+  std::atomic<uint64_t> since_ns_{0};  // 0: no call
 };
 
-// The name of a plugin for PluginCalls::Scope: kept for good, the same for the same text.
+// Returns a permanent copy of a plugin's name, for PluginCalls::Scope; the same pointer for the same text.
 const std::string* lasting_name(const std::string& text);
 
 }  // namespace tierd

@@ -1,4 +1,4 @@
-// The kernel's sets as plugins see them.
+// The kernel's sets as views for plugins.
 #pragma once
 
 #include "core/kernel/active_set.h"
@@ -7,7 +7,7 @@
 
 namespace tierd {
 
-// A set of `n` neurons; `idx` NULL: all. Lives as long as they.
+// Returns a set of `n` neurons; `idx` NULL: all. The view refers to `idx`.
 inline tierd_set_view set_view(SiteId site, const uint32_t* idx, uint32_t n, uint32_t rows, uint8_t kind) {
   tierd_set_view view{};
   view.size = sizeof view;
@@ -26,7 +26,7 @@ inline tierd_set_view set_view(SiteId site, const ActiveSet& set, uint32_t rows,
   view.score = set.scores();
   return view;
 }
-// For caches: neurons of an edition.
+// For caches: returns neurons of an edition.
 inline tierd_set_view edition_set(EditionId number, const Edition& edition, const uint32_t* idx, uint32_t n,
                                   uint32_t rows, uint8_t kind) {
   tierd_set_view view = set_view(edition.owner, idx, n, rows, kind);

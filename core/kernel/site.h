@@ -1,5 +1,5 @@
-// A place where weights may be used sparsely: (layer, operator group), and the editions in which its weights
-// are stored. The kernel knows shapes and bytes, nothing of what is computed.
+// A site, (layer, operator group), is a place where weights may be used sparsely; with the editions of its
+// weights. The kernel knows shapes and bytes, but not the operators.
 #pragma once
 
 #include <algorithm>
@@ -17,19 +17,19 @@ using EditionId = uint32_t;
 inline constexpr EditionId kNoEdition = UINT32_MAX;
 inline constexpr uint32_t kNoExpertNumber = UINT32_MAX;
 
-// All neurons of a site in one form: what is stored, fetched, kept and computed from. Residency, arena
-// slots and a cache's decisions are an edition's. Sites that share their weights (a tied embedding and its
-// head) share the edition.
+// All neurons of a site in one form. Neurons are stored, fetched, kept and computed by edition; residency,
+// arena slots and cache decisions belong to an edition. Sites that share their weights (a tied embedding and
+// its head) share the edition.
 //
-// An edition may be made of another one, neuron by neuron, while it is fetched: the dense one of bitmaps,
-// which stands in the place of that one, or one of fewer bits, which its sites have beside that one. It is
-// nowhere in the store, and some memories hold it where others hold what it is made of (Memory::held).
+// An edition may be made of another one, neuron by neuron, while it is fetched: the dense form of bitmaps,
+// which replaces them, or one of fewer bits, which its sites have in addition. It is not in the store; some
+// memories hold it where others hold its source (Memory::held).
 struct Edition {
-  SiteId owner = kNoSiteId;        // of the sites that have it, the one that every step uses whole
-  uint16_t label = 0;              // of that form, as plugins are told: the kernel does not look at it
+  SiteId owner = kNoSiteId;        // of the sites that share it, the one that every step uses whole
+  uint16_t label = 0;              // encoding number for plugins; the kernel does not interpret it
   uint32_t n = 0;                  // neurons
   uint32_t slot_bytes = 0;         // of an arena slot; a multiple of 4096, where results are added of 64
-  EditionId made_of = kNoEdition;  // another edition, whose extents are this one's; kNoEdition: it is stored
+  EditionId made_of = kNoEdition;  // the stored edition whose extents it uses; kNoEdition: it is stored
   uint32_t first_extent = 0;       // neuron i is extent first_extent + stride * i
   uint32_t stride = 1;             // more than 1: the extents between belong to other editions
   std::vector<uint32_t> bytes;     // [n] of weights in neuron i, without padding
@@ -38,7 +38,7 @@ struct Edition {
   uint32_t neuron_of(uint32_t extent) const { return (extent - first_extent) / stride; }
 };
 
-// A matrix of floats with a row for each row of the batch, in the activations of each computing unit.
+// A matrix of floats with one row per row of the batch, in the activations of each computing unit.
 struct ActivationPlace {
   static constexpr uint32_t kNowhere = UINT32_MAX;
   uint32_t offset = kNowhere;  // in 64 B
@@ -47,8 +47,8 @@ struct ActivationPlace {
   bool there() const { return offset != kNowhere; }
 };
 
-// Which rows of a batch pass a site: those for which a segment before it has written something other than 0
-// in this column of a buffer.
+// The rows of a batch that pass a site: those in which an earlier segment wrote a value other than 0 to this
+// column of a buffer.
 struct RowChoice {
   ActivationPlace place;
   uint32_t column = 0;
@@ -58,34 +58,34 @@ struct Site {
   std::string name;
   uint16_t layer = UINT16_MAX;
   uint16_t op_group = 0;
-  uint16_t layer_group = 0;  // of layers whose neurons of one number lie side by side; else of this one alone
-  uint8_t label = 0;         // how it is cut, as plugins are told: the kernel does not look at it
-  // Results of neurons are added up, in the order of their numbers; else each has a place of its own.
+  uint16_t layer_group = 0;  // layers whose neurons of one number are contiguous; else its own
+  uint8_t label = 0;         // axis number for plugins; the kernel does not interpret it
+  // Results of neurons are added, in the order of their numbers; else each has a place of its own.
   bool added = false;
-  uint32_t run = 1;  // so many neurons, by number, are summed by themselves before they are added
-  // Whose operator it is, of a mixture's expert that is cut into neurons: a step passes only the experts that
-  // some row uses, with those rows.
+  uint32_t run = 1;  // neurons, by number, that are summed separately before their sum is added
+  // The expert that the operator belongs to, if experts are cut into neurons: a step passes only the experts
+  // that some row uses, with those rows.
   uint32_t expert = kNoExpertNumber;
   RowChoice rows = {};  // where there is an expert
-  // Who says what is active: a predictor; the caller, with the pass (token ids); or the segment before (a
-  // router, see `choice`).
+  // The source of the active set: a predictor; the caller, with the pass (token ids); or the segment before
+  // (a router, see `choice`).
   enum class Set : uint8_t { predicted, given, chosen } set = Set::predicted;
-  bool never_silent = false;  // each neuron gives something to every row; false: some may not, or unknown
+  bool never_silent = false;  // each neuron contributes to every row; false: some may not, or unknown
   uint32_t n = 0;             // neurons
   uint32_t n_in = 0;
   uint32_t n_out = 0;
-  // Those that a pass may want, at least one; the best first.
+  // The editions that a pass may use, at least one; the best first.
   std::vector<EditionId> editions = {};
   Flow flow = {};  // which units have, and take, the activations below
-  // What it computes from, [rows x n_in], once the segment before it has run.
+  // The input, [rows x n_in], once the segment before has run.
   ActivationPlace input = {};
-  // What its neurons give, [rows x n_out], before the segment after has run.
+  // The results of its neurons, [rows x n_out], before the segment after has run.
   ActivationPlace output = {};
-  // Which neurons each row uses, [rows x n], written by the segment before; 0: it does not use it. Where the
-  // set is chosen.
+  // The router's weights, [rows x n], written by the segment before; 0: the row does not use the neuron. Only
+  // if the set is chosen.
   ActivationPlace choice = {};
-  // How much each neuron gives to the result, [rows x n], written by messages with kMeasure; 0: it is not
-  // active. Only sites that can tell have it.
+  // The contribution of each neuron, [rows x n], written by messages with kMeasure; 0: it is not active. Only
+  // sites whose kernels can write it have it.
   ActivationPlace contribution = {};
 
   bool given() const { return set == Set::given; }
@@ -93,8 +93,8 @@ struct Site {
   bool of_expert() const { return expert != kNoExpertNumber; }
 };
 
-// The sites of a model in the order of one step, and the editions that they have: those that are stored in
-// the order of their owners, then those that are made of them. Immutable once a run has begun.
+// The sites of a model in the order of one step, and their editions: the stored ones in the order of their
+// owners, then those made of them. Immutable once a run has begun.
 struct SiteTable {
   std::vector<Site> all;
   std::vector<Edition> editions;
@@ -109,11 +109,11 @@ struct SiteTable {
     for (const Site& site : all) most = std::max(most, site.n);
     return most;
   }
-  // The edition that a quantizer which says nothing means.
+  // Returns the edition that is used if the quantizer does not choose.
   EditionId best(SiteId site) const { return all[site].editions.front(); }
   const Edition& best_of(SiteId site) const { return editions[best(site)]; }
-  // The edition that a pass of the site would want where a memory holds this one; kNoEdition: it is none of
-  // the site's.
+  // Returns the edition that a pass of the site uses where a memory holds `edition`; kNoEdition: it does not
+  // belong to the site.
   EditionId wanted(SiteId site, EditionId edition) const {
     const auto has = [&](EditionId of) { return std::ranges::count(all[site].editions, of) != 0; };
     if (has(edition)) return edition;

@@ -1,35 +1,34 @@
-// What passes used of a site, and how well that was foreseen.
+// The neurons that passes used of a site, and the quality of their prediction.
 #pragma once
 
 #include <cstdint>
 
 namespace tierd {
 
-// Over all rows of all passes.
+// Sums over all rows of all passes.
 struct SiteUse {
   uint64_t rows = 0;
-  uint64_t used = 0;        // neurons, summed over the rows: what was predicted
-  uint64_t used_bytes = 0;  // of their slots, each in the edition that it was used in
+  uint64_t used = 0;        // neurons of the predicted sets, summed over the rows
+  uint64_t used_bytes = 0;  // of their slots, in the edition used
 
-  // These count the neurons that were used, by where they were when their pass began. Passes that bypass the
-  // caches do not count.
+  // Used neurons by their place when their pass began. Passes that bypass the caches do not count.
   uint64_t hits = 0;
-  uint64_t staged = 0;  // read ahead, and there or under way
+  uint64_t staged = 0;  // read ahead: in staging or under way
   uint64_t misses = 0;
-  // These three cover those of these passes for which a list was made when looking ahead.
+  // These passes, if look-ahead made a list for them.
   uint64_t foreseen = 0;  // neurons on the list
   uint64_t wanted = 0;    // neurons that were used
   uint64_t right = 0;     // both
 
-  // These cover the passes in which everything was computed and measured.
+  // Passes in which everything was computed and measured.
   uint64_t measured_rows = 0;
   uint64_t predicted = 0;  // neurons
-  uint64_t active = 0;     // those that gave anything
+  uint64_t active = 0;     // neurons that contributed
   uint64_t missed = 0;     // active and not predicted
-  double mass = 0;         // sum of what they gave (Site::contribution)
+  double mass = 0;         // sum of the contributions (Site::contribution)
   double missed_mass = 0;
 
-  // Shares; 1 (0 for the mass) where there is nothing to miss.
+  // Shares; 1 (0 for the mass) if there is nothing to miss.
   double recall() const { return ratio(active - missed, active); }
   double precision() const { return ratio(active - missed, predicted); }
   double ahead_precision() const { return ratio(right, foreseen); }

@@ -1,7 +1,7 @@
-// The strategies that the scheduler asks. Every call goes through `Strategy::call`, so that a plugin which
-// throws, answers an error, talks nonsense or takes too long fails the request and nothing else: it is
-// quarantined, and not asked again. A predictor or quantizer that says that memory is short fails the request
-// alone, since it keeps nothing of its answers and a larger capacity mends it.
+// The strategies that the scheduler calls. Every call goes through `Strategy::call`, so a plugin that throws,
+// returns an error or an invalid answer, or takes too long fails only the request, and is quarantined. A
+// predictor or quantizer that reports a lack of memory fails the request but is not quarantined, since it
+// keeps nothing of its answers and a larger capacity is the remedy.
 #pragma once
 
 #include <fmt/format.h>
@@ -22,36 +22,36 @@
 namespace tierd {
 
 constexpr uint64_t kPluginDeadlineNs = 1'000'000'000;
-// Calls are not timed at all.
+// Calls are not timed.
 constexpr uint64_t kNoPluginDeadline = UINT64_MAX;
 
-// The call that asks a predictor whether it can work.
+// The call that asks a predictor whether it can work with the present memories.
 inline constexpr const char* kFits = "fits";
 
-// What all kinds have in common.
+// The part that all kinds share.
 class StrategyBase {
  public:
   std::string kind;
   std::string name;
   void* self = nullptr;
-  uint64_t deadline_ns = kPluginDeadlineNs;  // a call that took longer is the last one
-  const std::string* last_words = nullptr;   // the last error it logged
-  PluginCalls* running = nullptr;            // where whoever watches sees its calls; NULL: nobody does
+  uint64_t deadline_ns = kPluginDeadlineNs;  // a longer call is the last one
+  const std::string* last_words = nullptr;   // the last error line that it logged
+  PluginCalls* running = nullptr;            // shows its calls to a watcher; NULL: there is none
   const std::string* lasting_name = nullptr;
-  WishList* wishes = nullptr;  // where its host writes what it wishes for
+  WishList* wishes = nullptr;  // its host writes wishes here
   uint64_t calls = 0;
-  uint64_t ns = 0;  // in them
+  uint64_t ns = 0;  // time in these calls
 
-  // A wrong answer: from now on the strategy is not asked any more.
+  // Quarantines the strategy because of a wrong answer.
   Error fault(std::string_view function, const std::string& what) {
     if (reason_.empty()) reason_ = fmt::format("{}: {}", function, what);
     return error();
   }
   bool quarantined() const { return !reason_.empty(); }
-  // Only a quarantined strategy has this error, which says why.
+  // Returns the reason of the quarantine.
   Error error() const { return {Code::plugin_fault, fmt::format("{} '{}'", kind, name), reason_}; }
 
-  // Calls, and turns what went wrong into an error.
+  // Calls `function`, and turns a failure into an error.
   template <class Function>
   Status watch(const char* what, Function&& function) {
     if (quarantined()) return error();
@@ -75,33 +75,33 @@ class StrategyBase {
   }
 
  private:
-  // An answer below zero.
+  // Handles a negative answer.
   Error refusal(const char* what, int code) {
     const bool said = last_words != nullptr && !last_words->empty();
     if (code == TIERD_E_NO_SPACE && (kind == "predictor" || kind == "quantizer")) {
       return {Code::no_space, fmt::format("{} '{}'", kind, name),
               fmt::format("{}: {}", what, said ? *last_words : "memory is short")};
     }
-    // A predictor that says, before a run begins, that it could not work is no faulty one.
+    // A predictor that reports before a run that it cannot work is not faulty.
     if (code == TIERD_E_UNSUPPORTED && said && std::string_view(what) == kFits)
       return {Code::unsupported, fmt::format("{} '{}'", kind, name), *last_words};
     return fault(what, fmt::format("answered {}{}{}", code, said ? ": " : "", said ? *last_words : ""));
   }
 
-  std::string reason_;  // empty: it is well
+  std::string reason_;  // empty: not quarantined
 };
 
 template <class Table>
 class Strategy : public StrategyBase {
  public:
-  Table table{};  // functions that the plugin does not have are NULL
+  Table table{};  // functions that the plugin lacks are NULL
 
-  // A function that every strategy of the kind has, or one that `has` answered for.
+  // Calls a function that every strategy of the kind has, or whose presence was checked.
   template <class... Parameters, class... Arguments>
   Status call(int (*Table::*function)(void*, Parameters...), const char* what, Arguments... arguments) {
     return watch(what, [&] { return (table.*function)(self, arguments...); });
   }
-  // The same, with what it wishes for meanwhile in `wishes`.
+  // As `call`; collects the wishes made meanwhile in `wishes`.
   template <class... Parameters, class... Arguments>
   Status call_for_wishes(int (*Table::*function)(void*, Parameters...), const char* what,
                          Arguments... arguments) {
@@ -110,7 +110,7 @@ class Strategy : public StrategyBase {
     wishes->close();
     return answer;
   }
-  // One that it may leave out: then nothing happens.
+  // Calls an optional function, if the plugin has it.
   template <class... Parameters, class... Arguments>
   Status call_if(int (*Table::*function)(void*, Parameters...), const char* what, Arguments... arguments) {
     if (table.*function == nullptr) return {};
@@ -118,7 +118,7 @@ class Strategy : public StrategyBase {
   }
 };
 
-// What a strategy needs and may do; one without the function, nothing.
+// Sets `caps` to the needs and abilities of a strategy; 0 if it has no such function.
 template <class Table>
 Status caps_of(Strategy<Table>& strategy, uint32_t& caps) {
   caps = 0;
@@ -131,22 +131,20 @@ Status caps_of(Strategy<Table>& strategy, uint32_t& caps) {
 
 struct Strategies {
   Strategy<tierd_predictor_1> predictor;
-  std::vector<uint8_t> reads_x = {};  // [sites] the predictor wants what the site computes from; empty: never
-  std::vector<uint8_t> scored = {};   // [sites] somebody ranks the neurons that are active; empty: never
+  std::vector<uint8_t> reads_x = {};  // [sites] the predictor reads the site's input; empty: never
+  std::vector<uint8_t> scored = {};   // [sites] a strategy ranks the active neurons; empty: never
   Strategy<tierd_levels_1> quantizer;
   std::vector<Strategy<tierd_cache_1>> caches =
-      std::vector<Strategy<tierd_cache_1>>(1);  // memory m's at m - 1
+      std::vector<Strategy<tierd_cache_1>>(1);  // memory m's cache at m - 1
   Strategy<tierd_balancer_1> balancer;
-  // An ability of the predictor, or of one that is there for nothing else. Without functions: nobody can say
-  // how hot neurons are.
+  // An ability of the predictor, or a predictor loaded for this alone. Without functions: heat is not known.
   Strategy<tierd_heat_1> heat;
-  std::vector<std::vector<uint8_t>> heat_of =
-      {};  // [sites][n] what it has said last of a site; empty: nothing yet
+  std::vector<std::vector<uint8_t>> heat_of = {};  // [sites][n] its last answer for a site; empty: none yet
 
   bool has_heat() const { return heat.table.heat != nullptr; }
 };
 
-// What asking them has cost; watching the clock included.
+// The cost of all calls, including reading the clock.
 struct StrategyCost {
   uint64_t calls = 0;
   uint64_t ns = 0;

@@ -1,5 +1,4 @@
-// What a plugin wishes for in one call: tierd_host::wish copies it here, so that nobody depends on how long
-// the plugin keeps it.
+// The wishes of one plugin call, copied by tierd_host::wish, so that the plugin's memory may go.
 #pragma once
 
 #include <algorithm>
@@ -22,15 +21,15 @@ class WishList {
     uint32_t site = TIERD_NO_SITE;
     uint32_t distance = 0;
     uint32_t edition = TIERD_NO_EDITION;
-    bool all = false;    // neurons of the site, or of the edition; else:
-    uint32_t first = 0;  // of the list's neurons
+    bool all = false;    // all neurons of the site, or of the edition; else the list:
+    uint32_t first = 0;  // index of its first neuron in neurons_
     uint32_t n = 0;
     bool scored = false;
   };
-  // More at once than any site has neurons are not copied: whoever checks the wish sees their number.
+  // A longer list than any site has neurons is not copied; the check of the wish sees its length.
   explicit WishList(uint32_t most_neurons = 0) : most_neurons_(most_neurons) {}
 
-  // Wishes are taken between the two.
+  // Wishes are accepted between open and close.
   void open() {
     wishes_.clear();
     neurons_.clear();
@@ -39,8 +38,8 @@ class WishList {
   }
   void close() { open_ = false; }
 
-  // TIERD_E_INVALID: nobody asks now, or the wish is of a size that this host does not know.
-  // TIERD_E_NO_SPACE: too many.
+  // Copies a wish. TIERD_E_INVALID: called outside open and close, or the wish has a size that this host does
+  // not know. TIERD_E_NO_SPACE: too many wishes.
   int add(const tierd_wish& wish) {
     if (!open_ || wish.size < offsetof(tierd_wish, score)) return TIERD_E_INVALID;
     if (wishes_.size() == kMostWishes) return TIERD_E_NO_SPACE;
@@ -57,11 +56,11 @@ class WishList {
 
   std::span<const Wish> all() const { return wishes_; }
   bool empty() const { return wishes_.empty(); }
-  // Returns the neurons that a wish lists, which was checked and is not for all.
+  // Returns the neurons that a checked wish lists; the wish is not for all.
   std::span<const uint32_t> neurons(const Wish& wish) const {
     return std::span(neurons_).subspan(wish.first, wish.n);
   }
-  // Their scores; empty: it has none.
+  // Returns their scores; empty: it has none.
   std::span<const float> scores(const Wish& wish) const {
     return std::span(scores_).subspan(wish.first, wish.scored ? wish.n : 0);
   }
@@ -73,7 +72,7 @@ class WishList {
   bool open_ = false;
   std::vector<Wish> wishes_;
   std::vector<uint32_t> neurons_;
-  std::vector<float> scores_;  // of those
+  std::vector<float> scores_;  // of neurons_
 };
 
 }  // namespace tierd

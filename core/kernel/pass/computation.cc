@@ -40,10 +40,10 @@ void Computation::post() {
   for (UnitId u = 0; u < units(); ++u) post_to(u);
 }
 
-// Posts one message an edition for everything that the unit can compute now. Its segments ride with its first
-// and its last neurons, and the agent keeps the order, except where somebody else is concerned: the segment
-// before goes first and alone where other units wait for it, and the segment after waits for other units'
-// results, and goes alone where others wait for this unit's.
+// Posts one message an edition for all neurons that the unit can compute now. The segments before and after
+// are part of the messages with the first and the last neurons, and the agent keeps the order. There are two
+// exceptions. The segment before runs first and alone if other units wait for it. The segment after waits for
+// other units' results, and runs alone if other units wait for this unit's results.
 void Computation::post_to(UnitId u) {
   UnitPass& own = units_[u];
   const bool holds = site().flow.holder() == u && (site().flow.before || computes(u));
@@ -74,13 +74,13 @@ void Computation::post_to(UnitId u) {
   }
 }
 
-// Posts the segment before alone, for whoever waits for the input.
+// Posts the segment before alone, if other units or the kernel wait for the input.
 MessageId Computation::post_before(UnitId u) {
   list_.clear();
   return post(u, {}, {}, true);
 }
 
-// To a unit, about `list_`, neurons in its memory. `takes` live until the pass is over.
+// Posts `message` to a unit, for `list_`, neurons in its memory. `takes` live until the pass is over.
 MessageId Computation::post(UnitId u, Message message, std::span<const Take> takes, bool gives_input) {
   const ComputeUnit& to = topology_.units[u];
   UnitPass& own = units_[u];
@@ -92,8 +92,8 @@ MessageId Computation::post(UnitId u, Message message, std::span<const Take> tak
   message.site = site_;
   message.rows = pass_.rows;
   if (!std::exchange(own.begun, true) && site().flow.holder() == u) message.flags |= kRunBefore;
-  // Where results are placed, others take only those that the unit has computed, so that the rest may be
-  // anything.
+  // Where results are placed, other units take only the results that the unit has computed, so the rest need
+  // not be cleared.
   const bool clears = own.merges ? asked_.incomplete : site().added && !list_.empty();
   if (clears && !std::exchange(own.cleared, true)) message.flags |= kPartial;
   Payload payload{.units = list_,
@@ -121,7 +121,7 @@ bool Computation::others_compute(UnitId unit) const {
   return false;
 }
 
-// Whether what others compute is there to be taken.
+// Returns whether the results of the other units are complete.
 bool Computation::others_are_done(UnitId unit) const {
   for (UnitId u = 0; u < units(); ++u) {
     if (u != unit && !(units_[u].handed_out() && units_[u].computing == 0)) return false;
@@ -133,7 +133,7 @@ std::span<const Take> Computation::input_of(UnitId unit) {
   return take_input(dispatcher_, topology_, site(), unit, pass_.rows, units_[unit].input);
 }
 
-// In the order of the units, which is that of the additions.
+// Takes results in the order of the units, which is the order of the additions.
 std::span<const Take> Computation::results_of_others(UnitId unit) {
   std::vector<Take>& results = units_[unit].results;
   for (UnitId u = 0; u < units(); ++u) {
@@ -143,8 +143,8 @@ std::span<const Take> Computation::results_of_others(UnitId unit) {
   return results;
 }
 
-// What others need of what a message with `list_` makes. The last message of a unit that computes gives what
-// all of them have made.
+// Returns the activations that others need from a message with `list_`. The last message of a unit that
+// computes gives the results of all its messages.
 std::span<const Give> Computation::gives_of(UnitId u, uint8_t flags, bool input) {
   gives_.clear();
   const Site& s = site();
@@ -200,7 +200,7 @@ void Computation::on_done(const Message& message, const Done& done) {
   input_ready_ |= message.id == before_;
   --unit.running;
   if (message.n_units != 0) --unit.computing;
-  // What a cancelled run was to compute has not come, which is what the gathering's status says.
+  // A cancelled run lacks neurons that failed to arrive; the gathering's status has the reason.
   const bool told = done.status == DoneStatus::cancelled && !unit.status().ok();
   if (done.status != DoneStatus::ok && status_.ok() && !told)
     status_ = run_error(dispatcher_, message, done, site().name);

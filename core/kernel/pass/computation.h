@@ -1,6 +1,5 @@
-// Computes a site: runs the segments around it on the units that the site's flow names, hands them the
-// neurons of their shares as those come in, and lets them take activations from one another. The scheduler
-// has one, for the present pass.
+// Computes a site: runs the segments around it on the units of its flow, hands each unit the neurons of its
+// share as they arrive, and lets units take activations from one another. For the present pass.
 #pragma once
 
 #include <algorithm>
@@ -22,40 +21,40 @@ namespace tierd {
 
 class Computation : private CompletionSink {
  public:
-  // `plan` is that of the present pass. Who waits at `changed` is woken by each run that ended. Everything
-  // referred to outlives the computation.
+  // `plan` is that of the present pass. Each run that ends wakes `changed`. Everything referred to outlives
+  // the computation.
   Computation(Dispatcher& dispatcher, const SiteTable& sites, const Topology& topology, const PassPlan& plan,
               Notice& changed);
   ~Computation() override;
 
-  // Begins another pass; the last one is over, or nothing of it runs any more. `gives_next`: somebody beside
-  // the units looks at what the next site computes from.
+  // Begins another pass; the last one is over, or none of its runs is under way. `gives_next`: the kernel
+  // itself reads the input of the next site.
   void begin(SiteId site, const Pass& pass, bool gives_next);
-  // Runs the segment before alone, for whoever looks at the input once nothing is running. The dispatcher can
+  // Runs the segment before alone; the caller reads the input once nothing is running. The dispatcher can
   // post.
   void run_before();
-  // What is asked of the neurons; `masks`, where rows use different ones, live until the pass is over.
+  // Options of the pass; `masks`, set if rows use different neurons, live until the pass is over.
   struct Asked {
-    bool incomplete = false;  // results must be zero before neurons give them
-    bool measure = false;     // what each neuron contributes is written down
-    bool tell = false;        // or only whether it contributes something
+    bool incomplete = false;  // results must be cleared before neurons write them
+    bool measure = false;     // the contribution of each neuron is written
+    bool tell = false;        // only whether each neuron contributes is written
     std::span<const uint64_t> masks = {};
   };
   void ask(const Asked& asked) { asked_ = asked; }
-  // Its gatherings are added before anything is posted.
+  // Returns the part of a unit; its gatherings are added before anything is posted.
   UnitPass& unit(UnitId unit) { return units_[unit]; }
   std::span<UnitPass> all_units() { return units_; }
 
-  // Posts what can be computed now, as far as there is room for messages.
+  // Posts the work that can be computed now, as far as there is room for messages.
   void post();
 
-  // Whether a unit was asked to compute, and is not done yet.
+  // Returns whether a unit has an unfinished run.
   bool running() const;
-  // Every unit that the results go to has run its segment after.
+  // Returns whether every unit that receives results has run its segment after.
   bool over() const;
-  // Not ok once a unit has failed, or neurons that are needed cannot be had.
+  // Not ok once a unit has failed, or required neurons cannot be fetched.
   Status status() const;
-  // How long units were busy since the last call; times that overlap are not added up.
+  // Returns how long units were busy since the last call; overlapping times count once.
   uint64_t take_busy_ns() { return busy_.take(); }
 
  private:
@@ -88,10 +87,10 @@ class Computation : private CompletionSink {
   std::vector<UnitPass> units_;
   uint32_t mergers_ = 0;      // units that run a segment after
   MessageId before_;          // the segment before, where it runs alone
-  bool input_ready_ = false;  // it is over, or there is none
+  bool input_ready_ = false;  // the segment before is over, or there is none
   Status status_;             // of the units
 
-  // They belong to the message that is being posted, and are kept for their memory.
+  // The lists of the message being posted; members so that their memory is reused.
   std::vector<Unit> list_;
   std::vector<Give> gives_;
 };

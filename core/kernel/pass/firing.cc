@@ -34,7 +34,7 @@ Status Firing::tell(SiteId site, const Pass& pass, bool knows_all) {
   view.count = fired_.counts.data();
   TIERD_TRY(strategies_.heat.call(&tierd_heat_1::fired, "fired", &view));
   TIERD_TRY(ask_heat(site));
-  // What has fired here may say what will there.
+  // Neurons that fired here may change the heat of the next site.
   const SiteId next = next_told(site);
   return next == site ? Status() : ask_heat(next);
 }
@@ -73,7 +73,7 @@ Status Firing::ask_heat(SiteId site) {
   return strategies_.heat.fault("heat", fmt::format("{} of at most {}", *most, TIERD_HOTTEST));
 }
 
-// In the order of the walk; the first one follows the last.
+// Returns the next site in the order of the walk, which wraps around.
 SiteId Firing::next_told(SiteId site) const {
   SiteId next = site;
   do next = (next + 1) % static_cast<SiteId>(sites_.size());

@@ -1,5 +1,4 @@
-// Tells the strategy that keeps the neurons' heat which of those that a pass has computed gave something, and
-// asks it how hot they are then.
+// Reports the fired neurons of a pass to the strategy that keeps their heat, and then asks for the heat.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +22,10 @@ class Firing {
   Firing(const Dispatcher& dispatcher, const SiteTable& sites, Strategies& strategies,
          const Topology& topology, const PassPlan& plan, Recording* recording);
 
-  // Whether somebody wants to know it of this site, and it can tell.
+  // Returns whether a strategy keeps heat and the site's computation shows which neurons fire.
   bool is_told(SiteId site) const { return strategies_.has_heat() && sites_[site].contribution.there(); }
-  // After the present pass, which was computed with kTell or kMeasure. `knows_all`: what was not computed for
-  // a row would have given nothing. Error: plugin_fault.
+  // Reports the present pass, which was computed with kTell or kMeasure. `knows_all`: neurons that were not
+  // computed for a row would not have fired in it. Error: plugin_fault.
   Status tell(SiteId site, const Pass& pass, bool knows_all);
 
  private:

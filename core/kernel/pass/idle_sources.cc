@@ -31,7 +31,7 @@ Status IdleSources::use(SiteId site, uint64_t now_ns) {
   return ask_balancer(site);
 }
 
-// A unit may run segments of a pass of which it computes no neuron.
+// A unit may run segments in a pass in which it computes no neuron.
 void IdleSources::end(uint64_t now_ns, std::span<const UnitPass> units) {
   if (!begin_ns_) return;
   std::vector<uint8_t> is_source(units.size(), 0);
@@ -69,8 +69,7 @@ Status IdleSources::ask_caches(SiteId site) {
   return {};
 }
 
-// What should come to a memory whose sources are not idle is left: the balancer is asked again in the next
-// such pass.
+// Ignores wishes for memories whose sources are not idle: the balancer is asked again in the next such pass.
 Status IdleSources::ask_balancer(SiteId site) {
   TIERD_ASSIGN(std::vector<WantedHome> homes,
                wanted_homes(strategies_.balancer, site, sites_.editions, topology_));

@@ -1,6 +1,6 @@
-// Finds the passes in which nobody computes from the memories that another one fetches from, so that fetching
-// from there delays nobody, and asks caches and balancer what should be fetched meanwhile (Hermes,
-// section 4.3: hot neurons go to the GPU, and cold ones from DIMM to DIMM, while the GPU projects).
+// Finds the passes in which no unit computes from the memories that another one fetches from, so that
+// fetching delays no unit, and asks caches and balancer which neurons to fetch meanwhile (Hermes, section
+// 4.3: hot neurons go to the GPU, and cold ones from DIMM to DIMM, while the GPU projects).
 #pragma once
 
 #include <cstdint>
@@ -22,17 +22,17 @@ namespace tierd {
 
 class IdleSources {
  public:
-  // `plan` is that of the present pass, `supplies` are the memories'. Everything referred to outlives this.
+  // `plan` is that of the present pass, `supplies` [memories]. Everything referred to outlives this.
   IdleSources(const SiteTable& sites, Strategies& strategies, const Topology& topology, const PassPlan& plan,
               std::deque<Supply>& supplies);
 
-  // Once the present pass, which is of `site`, was planned: has each memory whose sources are idle fetch what
-  // its cache, and the balancer, want there. Error: plugin_fault.
+  // To be called once the present pass, of `site`, is planned: each memory whose sources are idle begins to
+  // fetch the neurons that its cache, and the balancer, want there. Error: plugin_fault.
   Status use(SiteId site, uint64_t now_ns);
-  // Ends the window of the present pass, if there is one, once nothing of the pass runs any more. `units`
+  // Ends the window of the present pass, if there is one, once no run of the pass is under way. `units`
   // [units] of the topology.
   void end(uint64_t now_ns, std::span<const UnitPass> units);
-  // Returns what was counted so far, the moves included that ended after the last window.
+  // Returns the counters, including moves that ended after the last window.
   IdleCounters counters() const;
 
  private:
@@ -46,8 +46,8 @@ class IdleSources {
   const PassPlan& plan_;
   std::deque<Supply>& supplies_;
   std::vector<std::vector<UnitId>> sources_;  // [memories] units that compute from those with a link to it
-  std::vector<uint8_t> idle_;                 // [memories] whether all of these are, in the present pass
-  std::optional<uint64_t> begin_ns_;          // of the present pass, where one of them is
+  std::vector<uint8_t> idle_;         // [memories] whether all its sources are idle in the present pass
+  std::optional<uint64_t> begin_ns_;  // of the present pass, if a memory's sources are idle
   IdleTime time_;
 };
 

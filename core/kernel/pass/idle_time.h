@@ -16,21 +16,21 @@ class IdleTime {
  public:
   using Interval = BusyTime::Interval;
 
-  // Adds a window that is over. `runs`: when units computed that compute from the sources, in any order; this
-  // part of the window is not idle.
+  // Adds a window that is over. `runs`: when units that compute from the sources ran, in any order; these
+  // parts of the window are not idle.
   void add_window(const Interval& window, std::vector<Interval> runs);
-  // Adds moves that are over. The windows that began before the end of a move have been added.
+  // Adds finished moves. The windows that began before the end of a move have been added.
   void add_moves(std::span<const SpareMove> moves);
   const IdleCounters& counters() const { return counters_; }
 
  private:
-  // A move that began before the oldest of so many idle intervals counts as hidden behind these alone.
+  // Only the latest intervals are kept; a move that began before them counts as hidden behind these alone.
   static constexpr size_t kMostIntervals = 256;
 
   void add_idle(uint64_t begin_ns, uint64_t end_ns);
 
   IdleCounters counters_;
-  std::deque<Interval> idle_;  // the latest, apart, ascending
+  std::deque<Interval> idle_;  // the latest, disjoint, ascending
 };
 
 }  // namespace tierd

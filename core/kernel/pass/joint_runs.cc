@@ -13,8 +13,8 @@ JointRuns::JointRuns(Dispatcher& dispatcher, const SiteTable& sites, const Topol
 
 JointRuns::~JointRuns() = default;
 
-// The last site is left out because its output is given to the caller, and prompts are because each of their
-// sites takes long to compute: beside that, being asked for one at a time costs little.
+// Excludes the last site, because its output is given to the caller, and prompts, because each of their sites
+// takes so long to compute that posting it alone costs little.
 bool JointRuns::may_take(SiteId s, const Pass& pass) const {
   const Site& site = sites_[s];
   const bool one_unit = topology_.units.size() == 1 && topology_.units.front().joint_runs;
@@ -73,7 +73,7 @@ void JointRuns::close(const Run& run) {
   for (const auto& [supply, gathering] : run.gathered) supply->close(*gathering);
 }
 
-// Names the site that has failed, or where that is not known the first and the last one of the run.
+// Returns the name of the failed site, or, if that is not known, of the first and the last site of the run.
 std::string JointRuns::name_of(const Run& run, size_t failed) const {
   const auto name = [&](const SiteRun& of) { return sites_[of.site].name; };
   if (failed < run.sites.size()) return name(run.sites[failed]);

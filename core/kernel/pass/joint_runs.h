@@ -1,11 +1,11 @@
-// Joint runs: passes that follow each other, for which everything is in the memory of the one unit that
-// computes, and at whose activations nobody looks, are posted several at a time, as one run, and not waited
-// for. Being asked for each site by itself, and telling of each, would keep a GPU idle for a good part of a
-// step: while the device computes one joint run, the kernel makes the next.
+// Joint runs: consecutive passes whose neurons are all in the memory of the only computing unit, and whose
+// activations the kernel does not read, are posted several at a time as one run, without waiting. Posting and
+// completing each site alone would leave a GPU idle for much of a step: while the device computes one joint
+// run, the kernel prepares the next.
 //
 // All decisions about a pass are made in its turn, as if it were computed then; only its gathering stays
-// open, and its neurons pinned, until its run is over. The unit serves its runs in order, so that a pass that
-// is computed by itself needs nothing but that the joint run before it has been posted.
+// open, and its neurons pinned, until its run is over. The unit serves its runs in order, so a pass that is
+// computed by itself only requires that the joint run before it has been posted.
 #pragma once
 
 #include <cstddef>
@@ -28,33 +28,33 @@ namespace tierd {
 
 class JointRuns : private CompletionSink {
  public:
-  // So many sites are one run at most: a device should not wait long for its first.
+  // The most sites of one run: a device should not wait long for its first run.
   static constexpr size_t kMostSites = 8;
 
-  // Who waits at `changed` is woken by each run that ended. Everything referred to outlives this.
+  // Each run that ends wakes `changed`. Everything referred to outlives this.
   JointRuns(Dispatcher& dispatcher, const SiteTable& sites, const Topology& topology, Notice& changed);
   ~JointRuns() override;
 
-  // Whether a pass may be part of one, as far as site and topology are concerned.
+  // Returns whether a pass may be part of a joint run, as far as site and topology are concerned.
   bool may_take(SiteId site, const Pass& pass) const;
 
-  // The next pass, behind those that were added and not posted yet: one with the same rows. All neurons of
-  // the gathering, which `supply` has made, are resident. It is closed when the run is over; what the pass
-  // refers to lives as long.
+  // Appends a pass to the run that is not posted yet; its rows are those of the run's other passes. All
+  // neurons of the gathering, which `supply` has made, are resident. The gathering is closed when the run is
+  // over; everything the pass refers to lives until then.
   void add(SiteId site, const Pass& pass, Supply& supply, Gathering& gathering);
-  // Nothing was added that is not posted yet.
+  // Returns whether no added pass waits to be posted.
   bool empty() const { return next_.sites.empty(); }
-  // A pass of these rows can be added.
+  // Returns whether a pass of these rows can be added.
   bool goes_on_with(const Pass& pass) const;
-  // Posts what was added. The dispatcher can post.
+  // Posts the added passes as a run. The dispatcher can post.
   void post();
-  // Closes the gatherings of what was added and not posted: the step is given up.
+  // Closes the gatherings of passes that were added and not posted: the step is given up.
   void forget();
 
   bool running() const { return !running_.empty(); }
-  // Not ok once a run has failed; told once.
+  // Not ok once a run has failed; reported once.
   Status take_status() { return std::exchange(status_, Status()); }
-  // How long the unit was busy with them since the last call.
+  // Returns how long the unit was busy with joint runs since the last call.
   uint64_t take_busy_ns() { return busy_.take(); }
 
  private:
@@ -79,9 +79,9 @@ class JointRuns : private CompletionSink {
   BusyTime busy_;
   Status status_;
   std::vector<Run> running_;
-  Run next_;                 // what was added and not posted yet
-  Pass pass_;                // the first of those
-  std::vector<Unit> units_;  // of all of them
+  Run next_;                 // the passes that are not posted yet
+  Pass pass_;                // the first pass of `next_`
+  std::vector<Unit> units_;  // of all passes of `next_`
   std::vector<Unit> list_;   // used by one function, kept for its memory
 };
 

@@ -8,12 +8,12 @@
 namespace tierd {
 namespace {
 
-// Whether neurons of one number follow each other in the file.
+// Returns whether neurons of one number are contiguous in the file.
 bool side_by_side(const Edition& edition, const Edition& next) {
   return next.first_extent == edition.first_extent + 1 && edition.stride > 1 && next.stride == edition.stride;
 }
 
-// Both ascend, and have no neuron in common.
+// Merges two ascending lists that have no neuron in common.
 void merge_into(std::vector<uint32_t>& neurons, const std::vector<uint32_t>& others) {
   const auto middle = static_cast<std::ptrdiff_t>(neurons.size());
   neurons.insert(neurons.end(), others.begin(), others.end());
@@ -50,7 +50,7 @@ Status LookAhead::wish(SiteId site, uint32_t step, const WishList& wishes, Memor
   return pass_on(bypass);
 }
 
-// Notes the wish for every memory that it may be for. False: each of them has one for that pass already.
+// Records the wish for every memory that it may be for. Returns false if all have one for that pass.
 bool LookAhead::take(SiteId site, EditionId named, uint64_t when, MemoryId memory) {
   std::ranges::fill(takes_, 0);
   const std::vector<EditionId>& all = sites_[site].editions;
@@ -66,7 +66,7 @@ bool LookAhead::take(SiteId site, EditionId named, uint64_t when, MemoryId memor
   return std::ranges::count(takes_, 1) != 0;
 }
 
-// `neurons_` of a later site, each in the edition that was named, or in which it would be computed.
+// Collects `neurons_` of a later site, each in the named edition or in the one in which it would be computed.
 Status LookAhead::add(SiteId site, EditionId named, MemoryId memory, uint32_t step, bool bypass) {
   const std::vector<EditionId>& editions = sites_[site].editions;
   std::span<const uint8_t> level_of;
@@ -87,7 +87,7 @@ Status LookAhead::add(SiteId site, EditionId named, MemoryId memory, uint32_t st
   return {};
 }
 
-// Those of one level, to the memory that shall have them.
+// Collects the neurons of one level for the memory that fetches them.
 void LookAhead::add(SiteId site, EditionId edition, MemoryId memory, std::span<const uint8_t> level_of,
                     size_t level) {
   Later& later = later_.emplace_back(Later{site, edition, {}});
@@ -105,8 +105,8 @@ void LookAhead::add(SiteId site, EditionId edition, MemoryId memory, std::span<c
   }
 }
 
-// Hands over to each memory what was collected for it. Editions of a site are wished for one by one; those
-// that the memory holds as one are one there.
+// Hands the collected neurons to each memory. Editions of a site are requested one by one; editions that the
+// memory holds as one are merged.
 Status LookAhead::pass_on(bool bypass) {
   for (size_t m = 0; m < topology_.memories.size(); ++m) {
     wanted_.clear();

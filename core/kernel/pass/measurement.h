@@ -1,4 +1,4 @@
-// What a pass that computed a site whole has shown, compared with what was predicted.
+// The result of a pass that computed a site whole, compared with the prediction.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 
 namespace tierd {
 
-// What these neurons gave to each row, from where the agent that computed them has written it down, into
+// Copies the contributions of these neurons to each row, as the agent that computed them wrote them, into
 // `contribution` [rows x neurons of the site].
 void copy_contributions(const Dispatcher& dispatcher, const Site& site, uint16_t agent,
                         const ActiveSet& neurons, uint32_t rows, std::span<float> contribution);
 
-// `contribution`: [rows x neurons] how much each neuron gave. `predicted`: for whom it was predicted, masks
-// of mask_words(rows) by the neuron's number; NULL: everything for all. Adds what was active and what of it
-// was missed to `use`; returns the neurons that gave something, and to whom.
+// Adds the active and the missed neurons to `use`. `contribution`: [rows x neurons] contribution of each
+// neuron. `predicted`: row masks of mask_words(rows) words by the neuron's number; NULL: every neuron was
+// predicted for every row. Returns the neurons that fired, with their row masks.
 ActiveSet compare_with_prediction(std::span<const float> contribution, uint32_t rows,
                                   const uint64_t* predicted, SiteUse& use);
 

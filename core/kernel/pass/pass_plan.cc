@@ -12,7 +12,7 @@
 namespace tierd {
 namespace {
 
-// 0 where there are none. A loop without an early end, which becomes a few vector instructions.
+// Returns 0 for an empty list. A loop without an early exit, which compiles to a few vector instructions.
 uint8_t greatest(const std::vector<uint8_t>& numbers) {
   uint8_t most = 0;
   for (const uint8_t number : numbers) most = std::max(most, number);
@@ -65,7 +65,7 @@ Status PassPlan::make(SiteId s, const ActiveSet& active, uint32_t rows, bool pro
   return {};
 }
 
-// Who computes what may depend on the edition.
+// The assignment to units may depend on the edition.
 Status PassPlan::ask_units(SiteId site, const ActiveSet& neurons, uint32_t rows, bool prompt) {
   if (units_ == 1) return {};
   auto& balancer = strategies_.balancer;

@@ -32,7 +32,7 @@ Result<ActiveSet> Prediction::active(SiteId site, const Pass& pass) {
   return predicted(site, pass);
 }
 
-// A line for each row of the pass, in the activations of a unit.
+// Returns [rows][stride] values in the activations of a unit.
 const float* Prediction::lines(const Pass& pass, UnitId unit, const ActivationPlace& place) const {
   return dispatcher_.values(topology_.units[unit].agent, place.offset, uint64_t{pass.rows} * place.stride);
 }
@@ -55,7 +55,7 @@ const float* Prediction::input_of(SiteId s, const Pass& pass) {
   return x_.data();
 }
 
-// The rows as a predictor sees them.
+// Returns the rows as a view for the predictor.
 tierd_rows_view Prediction::rows_of(SiteId site, const Pass& pass) {
   tierd_rows_view rows{};
   rows.size = sizeof rows;
@@ -67,7 +67,7 @@ tierd_rows_view Prediction::rows_of(SiteId site, const Pass& pass) {
   return rows;
 }
 
-// What the segment before has chosen, for each row.
+// Returns the neurons that the segment before has chosen, with their row masks.
 ActiveSet Prediction::chosen(SiteId s, const Pass& pass) {
   const Site& site = sites_[s];
   TIERD_CHECK(site.choice.there());
@@ -97,7 +97,7 @@ ActiveSet Prediction::chosen(SiteId s, const Pass& pass) {
   return ActiveSet::of(std::move(neurons), std::move(masks), std::move(scores));
 }
 
-// Asks the predictor, and tells who listens how long that took.
+// Calls the predictor, and reports the duration to the observer.
 template <class Ask>
 Status Prediction::timed(SiteId site, const char* what, Ask ask) {
   if (observer() == nullptr) return ask();

@@ -1,5 +1,5 @@
-// Who is active in a pass, and who will be in later ones: asked of the predictor, read from what the segment
-// before has chosen, or, in a run without weights, remembered. The predictor's answers are checked here.
+// The active sets of this pass and of later ones: from the predictor, from the choice of the segment before,
+// or, in a run without weights, from a recording. Checks the predictor's answers.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class Prediction {
   Prediction(const Dispatcher& dispatcher, const SiteTable& sites, Strategies& strategies,
              const Topology& topology, Recording* recording);
 
-  // Whether a pass must wait for the segment before, to look at what it leaves.
+  // Returns whether a pass must wait for the segment before, in order to read its output.
   bool waits_for_input(SiteId site) const { return sites_[site].flow.before && looks_at_input(site); }
   bool looks_at_input(SiteId site) const {
     return reads_x(site) || sites_[site].chosen() || (recording_ != nullptr && recording_->decides(site));
@@ -32,11 +32,12 @@ class Prediction {
   // The active set of a pass. Error: plugin_fault.
   Result<ActiveSet> active(SiteId site, const Pass& pass);
 
-  // What later sites will want, nearest first, checked; lives until the next call. Error: plugin_fault.
+  // Returns the predictor's wishes for later sites, nearest first, checked; valid until the next call. Error:
+  // plugin_fault.
   Result<const WishList*> ahead(SiteId site, const Pass& pass);
 
-  // What was predicted, and in which editions and by whom it is computed (see PassPlan; NULL: not told); and
-  // what of it was true, where `measured` NULL says that nothing but `active` is known. Error: plugin_fault.
+  // Reports to the predictor the predicted set, with the edition and unit of each neuron (see PassPlan; NULL:
+  // not reported), and the true set; `measured` NULL: only `active` was computed. Error: plugin_fault.
   struct Outcome {
     const ActiveSet& active;
     const uint8_t* level_of = nullptr;
@@ -45,7 +46,7 @@ class Prediction {
   };
   Status tell(SiteId site, const Pass& pass, const Outcome& outcome);
 
-  // [rows x n_in], what the site computes from, where the segment before has left it; lives until the next
+  // Returns the input of the site, [rows x n_in], as the segment before has left it; valid until the next
   // call.
   const float* input_of(SiteId site, const Pass& pass);
 

@@ -1,4 +1,4 @@
-// It stands in place of what only weights can tell, when a run is played without them.
+// Supplies the results that only weights can give, when a run is played without them.
 #pragma once
 
 #include <span>
@@ -13,13 +13,13 @@ namespace tierd {
 class Recording {
  public:
   virtual ~Recording() = default;
-  // Whether this says what is active there whatever the predictor is, as one would that reads activations.
+  // Returns whether the recording decides the active set of the site, whatever the predictor.
   virtual bool decides(SiteId site) const = 0;
-  // [rows x n_in] what a predictor that reads activations shall look at in the present pass; empty: it is not
-  // asked, and the following say what it would have said.
+  // Returns [rows x n_in] the input for a predictor that reads activations, in the present pass. Empty: the
+  // predictor is not called, and the functions below return its answers.
   virtual std::span<const float> input(SiteId, const Pass&) { return {}; }
-  // These are about the present pass of `site`: what a predictor that reads activations said of this
-  // site and of later ones (sound, alive until the next call), what was measured, and what fired.
+  // These concern the present pass of `site`: the predictor's answer for this site and its wishes for later
+  // ones (checked, valid until the next call), the measured set, and the neurons that fired.
   virtual ActiveSet predicted(SiteId site, const Pass& pass) = 0;
   virtual const WishList& ahead(SiteId site) = 0;
   virtual ActiveSet measured(SiteId site) = 0;

@@ -1,4 +1,4 @@
-// Which rows of a batch use which neurons, as predictors say it and as agents read it.
+// Row masks: which rows of a batch use which neurons, in the form of predictors and of agents.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@ namespace tierd {
 
 uint64_t count_bits(std::span<const uint64_t> words);
 
-// Neurons, summed over the rows that use them.
+// Returns the number of neurons, summed over the rows that use them.
 uint64_t count_uses(const ActiveSet& set, uint32_t rows);
 
-// Masks of mask_words(rows) each: clears what lies beyond the rows. True if every row still uses all.
+// Clears the bits beyond the rows, in mask_words(rows) words each. Returns whether all other bits are set.
 bool trim_row_masks(std::vector<uint64_t>& masks, uint32_t rows);
 
 // Writes the masks of a set as agents read them: [n x mask_words(rows)], by the neuron's number.

@@ -1,4 +1,4 @@
-// What is said of a run that has failed.
+// The error of a failed run.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace tierd {
 
-// `site` names what it was about. `done` is not ok.
+// `site` names the site of the run. `done` is not ok.
 Error run_error(const Dispatcher& dispatcher, const Message& message, const Done& done,
                 const std::string& site);
 

@@ -71,9 +71,9 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
 
   bool looked_ahead = false;
   while (status.ok() && !current.joins) {
-    fetch();              // what is missing, as far as there is room
-    computation_.post();  // what is here at once, the rest as it arrives
-    // Under the compute, but never before what this pass waits for, nor before it is known what was active.
+    fetch();              // missing neurons, as far as there is room
+    computation_.post();  // resident neurons at once, the others as they arrive
+    // Overlaps with the compute, but only after all requests of this pass, once the active set is known.
     if (!looked_ahead && !current.measured && (asked_all() || computation_.over())) {
       looked_ahead = true;
       status = observe(current);
@@ -93,7 +93,7 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
 
   end_gatherings();
   if (status.ok() && !looked_ahead) status = observe(current);
-  // All neurons were computed for all rows, so that what has not fired is known, too.
+  // All neurons were computed for all rows, so the neurons that did not fire are known, too.
   const bool knows_all = current.measured || (current.active.is_all() && !current.masked);
   if (status.ok() && firing_.is_told(site)) status = firing_.tell(site, request, knows_all);
   if (status.ok()) status = touch(current);
@@ -105,7 +105,7 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
 
   joint_runs_.forget();
   while (joint_runs_.running()) co_await changed_;
-  // What has failed before this pass is the reason.
+  // A failure of an earlier pass is the cause.
   if (const Status earlier = joint_runs_.take_status(); !earlier.ok()) status = earlier;
   for (const Supply& supply : supplies_) {
     while (supply.transferring(site, request.step)) co_await changed_;
@@ -120,10 +120,11 @@ Status Scheduler::predict(Current& current) {
   if (observer() != nullptr) observer()->activated(current.site, current.active);
   current.measured = measures(current.site, current.pass.step);
   if (current.measured && !current.active.is_all()) current.whole = whole_of(current.active, site.n);
-  // Whoever computes what was chosen knows which rows have chosen it.
+  // Agents that compute a chosen set read the rows' choices themselves.
   current.masked = !site.chosen() && (current.active.row_masks() != nullptr || current.whole.size() != 0);
   if (current.masked) write_row_masks(current.active, site.n, current.pass.rows, row_masks_);
-  // What is summed begins at zero; of what is concatenated, that which will not come.
+  // Sites whose results are added start from zero. Sites whose results are placed start from zero only if
+  // some rows of the result are not computed.
   Computation::Asked asked{.incomplete = site.added || current.computed().size() < site.n,
                            .measure = current.measured,
                            .tell = firing_.is_told(current.site) && !current.measured};
@@ -135,7 +136,7 @@ Status Scheduler::predict(Current& current) {
   return {};
 }
 
-// All neurons of the site; those that are not active rank last.
+// Returns all neurons of the site; the inactive ones rank last.
 ActiveSet Scheduler::whole_of(const ActiveSet& active, uint32_t n) {
   if (active.scores() == nullptr) return ActiveSet::all(n);
   std::vector<float> scores(n, std::numeric_limits<float>::lowest());
@@ -148,32 +149,32 @@ bool Scheduler::measures(SiteId site, uint32_t step) const {
          step % options_.measure_every == 0;
 }
 
-// Tells whether somebody beside the units looks at what the site computes from.
+// Returns whether the kernel itself reads the input of the site.
 bool Scheduler::looks_at_input(SiteId site, uint32_t step) const {
   return site < sites_.size() && (prediction_.looks_at_input(site) || measures(site, step));
 }
 
-// Whether everything that the pass computes from is where it is computed, and nobody looks at what it makes
-// of that.
+// Returns whether the pass can join a run: all its neurons are in the memory that computes them, and the
+// kernel does not read its activations.
 bool Scheduler::joins(const Current& current) const {
   const SiteId site = current.site;
   if (!joint_runs_.may_take(site, current.pass) || firing_.is_told(site) || current.measured ||
       current.masked || !current.active.is_all() || prediction_.looks_at_input(site))
     return false;
   const bool gives = !sites_[site + 1].flow.before && looks_at_input(site + 1, current.pass.step);
-  // Such a cache says behind each pass what it drops, and nothing that is pinned can be.
+  // A cache with `expire` names evictions after each pass, but pinned neurons cannot be evicted.
   const bool drops = strategies_.caches[unit_memory(0) - 1u].table.expire != nullptr;
   const Supply& supply = supplies_[unit_memory(0) - 1u];
   const EditionId held = supply.held_as(sites_[site].editions.front());
   return !gives && !drops && supply.residency().valid_count(held) == sites_[site].n;
 }
 
-// What earlier passes have left to a joint run is computed before what is posted next.
+// Posts the passes left to a joint run, before any other message.
 Task<Status> Scheduler::post_joint_run() {
   if (joint_runs_.empty()) co_return Status{};
   while (!dispatcher_.can_post()) co_await changed_;
   joint_runs_.post();
-  // It is sent before the kernel goes on with the next passes.
+  // The dispatcher sends the run before the kernel continues with the next passes.
   dispatcher_.wake(changed_);
   co_await changed_;
   co_return Status{};
@@ -188,7 +189,7 @@ Task<Status> Scheduler::joint_runs_are_over() {
 
 Status Scheduler::admit(Current& current) {
   const SchedulerCounters before = counters();
-  // From the memories that are computed from downwards: what lies over another one lets go of it first.
+  // Starts with the memories that units compute from: a memory over another one releases its neurons first.
   for (size_t m = supplies_.size(); m-- > 0;) supplies_[m].begin_pass(current.site, current.pass.step);
   for (UnitId u = 0; u < units(); ++u) {
     for (const PassPlan::Share& share : plan_.shares(u)) {
@@ -199,7 +200,7 @@ Status Scheduler::admit(Current& current) {
       demand.wanted = share.neurons;
       demand.bypass = current.pass.bypass_caches;
       if (current.whole.size() != 0) demand.used = &current.active;
-      // One that joins others stays when the pass is over.
+      // The gathering of a pass that joins a run stays open when the pass is over.
       TIERD_ASSIGN(Gathering* const gathering,
                    current.joins ? supply_of(u).gather(demand, ActiveSet::all(share.neurons->size()))
                                  : supply_of(u).gather(demand));
@@ -220,7 +221,7 @@ Status Scheduler::admit(Current& current) {
   return {};
 }
 
-// Whether transfers were started for everything that the pass is missing.
+// Returns whether transfers were started for all missing neurons of the pass.
 bool Scheduler::asked_all() {
   for (UnitId u = 0; u < units(); ++u) {
     if (!std::ranges::all_of(computation_.unit(u).gatherings(), &Gathering::asked_all)) return false;
@@ -239,7 +240,7 @@ void Scheduler::end_gatherings() {
   for (Supply& supply : supplies_) supply.end_pass();
 }
 
-// Tells the predictor what was active, and asks it what later sites want.
+// Reports the active set to the predictor, and asks it for wishes for later sites.
 Status Scheduler::observe(const Current& current) {
   if (!sites_[current.site].given()) {
     const ActiveSet measured = current.measured ? measure(current) : ActiveSet();
@@ -259,7 +260,7 @@ Status Scheduler::touch(const Current& current) {
   return {};
 }
 
-// Tells the unit's cache what was used and not only measured.
+// Reports the used neurons to the unit's cache, without the ones that were only measured.
 Status Scheduler::touch(const Current& current, UnitId unit, const PassPlan::Share& share) {
   const ActiveSet* used = share.neurons;
   ActiveSet not_measured;
@@ -280,7 +281,7 @@ Status Scheduler::touch(const Current& current, UnitId unit, const PassPlan::Sha
   return supply_of(unit).expire(held);
 }
 
-// What each neuron gave to each row, compared with what was predicted.
+// Compares the contribution of each neuron to each row with the prediction.
 ActiveSet Scheduler::measure(const Current& current) {
   if (options_.recording != nullptr) return options_.recording->measured(current.site);
   const uint32_t rows = current.pass.rows;
@@ -379,7 +380,7 @@ Task<Status> Scheduler::look_ahead_is_over() {
 Task<Status> Scheduler::drain() {
   if (observer() != nullptr) observer()->drain_begins();
   (void)co_await look_ahead_is_over();
-  // The plugins' quarantine tells it from here on.
+  // From here on the quarantine of the plugins reports the faults.
   fault_ = {};
   for (Supply& supply : supplies_) (void)supply.take_fault();
   co_return Status{};
@@ -409,7 +410,7 @@ void Scheduler::end_sequence(uint64_t sequence) {
 
 void Scheduler::tell_end(uint64_t sequence) {
   const auto tell = [&](auto& strategy, auto function) {
-    if (strategy.quarantined()) return;  // its fault was told
+    if (strategy.quarantined()) return;  // its fault was reported
     const Status answer = strategy.call_if(function, "end_sequence", sequence);
     if (fault_.ok()) fault_ = answer;
   };
@@ -421,7 +422,7 @@ void Scheduler::rows_kept(uint32_t rows, uint32_t kept) {
   TIERD_CHECK(kept <= rows);
   if (observer() != nullptr) observer()->rows_kept(rows, kept);
   for (auto& cache : strategies_.caches) {
-    if (cache.quarantined()) continue;  // its fault was told
+    if (cache.quarantined()) continue;  // its fault was reported
     const Status answer = cache.call_if(&tierd_cache_1::rows_kept, "rows_kept", rows, kept);
     if (fault_.ok()) fault_ = answer;
   }

@@ -43,12 +43,12 @@ class Scheduler {
   struct Options {
     Topology topology;
     bool prefetch = true;
-    uint32_t read_attempts = 3;  // a failed read is tried so often in all before its step fails
+    uint32_t read_attempts = 3;  // attempts in all, before a failing read fails its step
     uint32_t max_rows = 1;       // of a pass
-    // In every so many steps, sites that can tell are computed whole, and what was not predicted is measured
-    // and left out of the result. 0: never.
+    // In every `measure_every`-th step, sites that support it are computed whole; unpredicted neurons are
+    // measured and left out of the result. 0: never.
     uint32_t measure_every = 0;
-    // So many passes of a site are a window in which the load of units is compared (UnitLoads).
+    // The passes of a site that form a window in which the load of units is compared (UnitLoads).
     uint32_t load_window = 5;
     Recording* recording = nullptr;  // of a run without weights
     // Names an extent in an error: file, offset, site.
@@ -61,46 +61,45 @@ class Scheduler {
             std::deque<Residency>& residencies, Options options);
   ~Scheduler();
 
-  // One site of one step. What it computes is there when the step has ended, and before only to whom it is
-  // given: of passes that nobody looks into, several are computed together, later (JointRuns). Errors:
-  // io_error or corrupt naming the extent, plugin_fault naming the plugin, cancelled; what has failed may be
-  // an earlier pass. After an error nothing of the step is being computed any more.
+  // Runs one site of one step. Its results are guaranteed only when the step has ended: passes whose
+  // activations the kernel does not read are computed together, later (JointRuns). Errors: io_error or
+  // corrupt naming the extent, plugin_fault naming the plugin, cancelled; the failure may be of an earlier
+  // pass. After an error nothing of the step is being computed any more.
   Task<Status> pass(SiteId site, Pass pass);
-  // After the last site of a step, or when a step was given up: everything has been computed then. A cache
-  // that wants another split of its arena gets it here. Errors: those of a run, as of `pass`; plugin_fault;
-  // those of `resize`.
+  // Ends a step, after its last site or when it is given up: everything has been computed then. A cache that
+  // wants another split of its arena gets it here. Errors: those of a run, as of `pass`; plugin_fault; those
+  // of `resize`.
   Task<Status> end_step(uint32_t step);
 
-  // Between two steps, to the predictor and the caches: rows of a sequence follow, or come no more. A
-  // sequence that could not begin is over for those that were told of it. The fault of an end, for which
-  // nobody waits, is kept for take_fault.
+  // Between two steps: tells the predictor and the caches that rows of a sequence follow, or end. If
+  // begin_sequence fails, the strategies that it reached are told of the end. A fault of end_sequence is kept
+  // for take_fault.
   Status begin_sequence(uint64_t sequence, std::string_view label = {});
   void end_sequence(uint64_t sequence);
-  // After a step whose rows were a token and guesses: how many of them were right. A fault is kept for
-  // take_fault.
+  // After a step with guesses: reports how many rows were right. A fault is kept for take_fault.
   void rows_kept(uint32_t rows, uint32_t kept);
-  // A fault that nobody was told of yet; told once.
+  // Returns a fault that was not reported yet, once.
   Status take_fault();
 
-  // Brings in what the caches want before the first step, or between two, as far as there is room. `progress`
-  // hears of bytes that landed. The agents hear first which of their arenas' addresses are in use.
+  // Fetches the neurons that the caches want before the first step, or between two, as far as there is room.
+  // Calls `progress` with the bytes that landed. First tells the agents which of their arenas' addresses are
+  // in use.
   Task<Status> fill(std::function<void(uint64_t)> progress);
 
-  // Another size for some of the arenas, between two steps and after `drain`. Errors: those of `resizable`,
-  // and plugin_fault, with everything as it was; internal, see Arena::resize. What caches want in a larger
-  // one, `fill` brings.
+  // Resizes some of the arenas, between two steps and after `drain`. Call `fill` afterwards for neurons that
+  // caches want in a larger arena. Errors: those of `resizable`, and plugin_fault, with everything as it was;
+  // internal, see Arena::resize.
   Task<Status> resize(ArenaParts parts);
-  // Error: unsupported or plugin_fault, naming the cache or the agent that cannot.
+  // Returns whether an arena can be resized. Error: unsupported or plugin_fault, naming the cache or agent.
   Status resizable(MemoryId memory) const { return arenas_.resizable(memory); }
 
   // Gives up all look-ahead; done when no read is in flight.
   Task<Status> drain();
 
-  // A strategy has failed and is not asked any more: no pass succeeds before another is in its place.
+  // Returns whether a strategy is quarantined: no pass succeeds before another is in its place.
   bool quarantined() const;
 
-  // What was counted, for another scheduler to go on from; of the same sites, and of memories and links that
-  // may be others.
+  // Counters to be continued by another scheduler of the same sites; memories and links may differ.
   struct Counted {
     std::vector<MemoryCounters> memories;
     std::vector<LinkCounters> links;  // of the topology
@@ -112,13 +111,13 @@ class Scheduler {
   SchedulerCounters counters() const;
   const MemoryCounters& counters(MemoryId memory) const { return supplies_[memory - 1u].counters(); }
   const LinkCounters& link_counters(size_t link) const;  // of the topology
-  // Whether a unit has been asked to compute, and is not done yet.
+  // Returns whether a unit has an unfinished run.
   bool computing() const { return computation_.running() || joint_runs_.running(); }
-  // Spent so far on this thread: asking the predictor; in the agents that fetch and do not compute.
+  // Time spent on this thread: in the predictor; in the agents that fetch and do not compute.
   uint64_t predictor_ns() const { return strategies_.predictor.ns; }
   uint64_t fetching_ns() const;
   const std::vector<SiteUse>& use() const { return use_; }  // [sites]
-  // Both count since this scheduler was made: the work of several units, and the moves while they were idle.
+  // Count since construction: the work of several units, and the moves while they were idle.
   const UnitLoads& loads() const { return loads_; }
   IdleCounters idle() const { return idle_sources_.counters(); }
 
@@ -127,13 +126,13 @@ class Scheduler {
   struct Current {
     SiteId site = kNoSiteId;
     Pass pass;
-    ActiveSet active;  // what the result is made of
-    ActiveSet whole;   // where it is measured: all neurons
+    ActiveSet active;  // the neurons that form the result
+    ActiveSet whole;   // all neurons, if the pass is measured
     bool measured = false;
-    bool masked = false;  // rows use different neurons: `row_masks_` says which
-    bool joins = false;   // it is computed together with others
+    bool masked = false;  // rows use different neurons, see `row_masks_`
+    bool joins = false;   // it is computed in a joint run
 
-    // What is computed: more than `active` where that is measured.
+    // Returns the neurons that are computed: more than `active` if the pass is measured.
     const ActiveSet& computed() const { return whole.size() != 0 ? whole : active; }
   };
 
@@ -165,7 +164,7 @@ class Scheduler {
   MemoryId unit_memory(UnitId unit) const { return options_.topology.units[unit].memory; }
   UnitId units() const { return static_cast<UnitId>(options_.topology.units.size()); }
   bool stopping();
-  size_t link_of_supply(size_t link) const;  // its number among those into the same memory
+  size_t link_of_supply(size_t link) const;  // its number among the links into the same memory
   KernelObserver* observer() const { return dispatcher_.observer(); }
 
   Dispatcher& dispatcher_;
@@ -173,7 +172,7 @@ class Scheduler {
   Strategies& strategies_;
   Options options_;
   uint64_t compute_ns_ = 0;
-  Notice changed_;               // something came in
+  Notice changed_;               // woken by completions
   std::deque<Supply> supplies_;  // [memories]
   Prediction prediction_;
   PassPlan plan_;            // of the present pass
@@ -185,9 +184,9 @@ class Scheduler {
   Arenas arenas_;
   UnitLoads loads_;                  // of several units
   std::vector<SiteUse> use_;         // [sites]
-  std::vector<uint64_t> row_masks_;  // of the present pass, where rows use different neurons
+  std::vector<uint64_t> row_masks_;  // of the present pass, if rows use different neurons
   std::vector<float> contribution_;  // used by one function, kept for its memory
-  Status fault_;                     // of a plugin that was told news, not yet told
+  Status fault_;                     // a plugin's fault that was not reported yet
 };
 
 }  // namespace tierd

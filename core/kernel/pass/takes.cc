@@ -9,7 +9,7 @@ uint32_t count_of(const UnitColumns& columns, uint32_t width) {
   return std::min(columns.count, width - columns.first);
 }
 
-// `width`: how many columns there are.
+// `width`: the number of columns of the matrix.
 Take take(const Dispatcher& dispatcher, Take::What what, uint16_t agent, const ActivationPlace& place,
           uint32_t rows, const UnitColumns& columns, uint32_t width) {
   Take take{
@@ -42,7 +42,7 @@ void take_results(const Dispatcher& dispatcher, const Topology& topology, const 
     if (columns.unit != giving.to) continue;
     Take results = take(dispatcher, Take::What::results, agent, site.output, rows, columns, site.n_out);
     if (site.added) {
-      // One sum is made of all that the agent has computed, whichever edition it was in.
+      // An agent adds all neurons that it computed into one sum, whatever their editions.
       takes.push_back(results);
       continue;
     }

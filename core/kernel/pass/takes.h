@@ -1,4 +1,4 @@
-// What a run takes of the activations of other units, and what it gives of its own.
+// The activations that a run takes from other units, and those that it gives.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 
 namespace tierd {
 
-// Sets `takes` to what a unit needs before it computes neurons of the site, and returns them: the columns of
-// the input that it does not have, and what the segment before has chosen. A site whose neurons are given
-// needs nothing.
+// Sets `takes` to the activations that a unit needs before it computes neurons of the site, and returns them:
+// the input columns that it lacks, and the choice of the segment before. A site whose neurons are given needs
+// nothing.
 std::span<const Take> take_input(const Dispatcher& dispatcher, const Topology& topology, const Site& site,
                                  UnitId unit, uint32_t rows, std::vector<Take>& takes);
 
@@ -23,7 +23,7 @@ struct Giving {
   UnitId to;
   UnitId from;
 };
-// Appends what the one has computed of these shares in the columns that the other needs.
+// Appends the results that `from` computed of these shares, in the columns that `to` needs.
 void take_results(const Dispatcher& dispatcher, const Topology& topology, const Site& site,
                   const Giving& giving, uint32_t rows, std::span<const PassPlan::Share> shares,
                   std::vector<Take>& takes);

@@ -1,5 +1,5 @@
-// Counts what each unit computes, pass by pass, and how evenly the units of a tier are loaded: by the runs
-// that they have completed, not by what a balancer has planned.
+// Counts the neurons that each unit computes, pass by pass, and how evenly the units of a tier are loaded.
+// Counts completed runs, not the balancer's plans.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace tierd {
 
 class UnitLoads {
  public:
-  // `window`: so many passes of a site, one after the other, are a window; at least 1.
+  // `window`: the number of consecutive passes of a site that form a window; at least 1.
   UnitLoads(size_t sites, const Topology& topology, uint32_t window);
 
   // Adds a pass that is over. `units` [units] of the topology.
@@ -23,8 +23,8 @@ class UnitLoads {
 
   const std::vector<SiteLoad>& sites() const { return loads_; }
   uint32_t window() const { return window_; }
-  // Returns the number of the unit's tier, from 0, in the order of the units: those whose memories have one
-  // name are of one tier.
+  // Returns the number of the unit's tier, from 0, in the order of the units. Units belong to one tier if
+  // their memories have the same name.
   uint32_t tier_of(UnitId unit) const { return tier_of_[unit]; }
 
  private:
@@ -38,7 +38,7 @@ class UnitLoads {
   uint32_t tiers_ = 0;
   std::vector<uint32_t> tier_of_;  // [units]
   std::vector<SiteLoad> loads_;    // [sites]
-  std::vector<Window> windows_;    // [sites] the present ones
+  std::vector<Window> windows_;    // [sites] the current window
 };
 
 }  // namespace tierd

@@ -1,4 +1,4 @@
-// How long something was busy: time that several intervals have in common counts once.
+// How long something was busy: overlapping intervals count once.
 #pragma once
 
 #include <algorithm>
@@ -13,10 +13,10 @@ class BusyTime {
   using Interval = std::pair<uint64_t, uint64_t>;  // from the first to the second, ns
 
   void add(uint64_t begin_ns, uint64_t end_ns) { intervals_.emplace_back(begin_ns, end_ns); }
-  // Returns what was added since the last call of `take`, in no order.
+  // Returns the intervals added since the last call of `take`, in no order.
   const std::vector<Interval>& intervals() const { return intervals_; }
 
-  // The length in ns of the union of all that was added since the last call.
+  // Returns the length in ns of the union of the intervals added since the last call.
   uint64_t take() {
     std::sort(intervals_.begin(), intervals_.end());
     uint64_t ns = 0, counted_until = 0;

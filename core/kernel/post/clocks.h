@@ -1,4 +1,4 @@
-// The time of the wall, and a virtual one that goes on only when nothing can happen any more at the present
+// The wall clock, and a virtual clock that advances only when nothing can happen any more at the present
 // time. One thread.
 #pragma once
 
@@ -22,18 +22,17 @@ class WallClock final : public Clock {
   bool wait(Waiter& waiter) override;
 };
 
-// A thread in virtual time: what it has to do, it does one after the other, in the order in which it was
-// asked.
+// A thread in virtual time: it does one thing after the other, in the order of the requests.
 class VirtualThread {
  public:
-  // Returns when it begins what takes so long, asked for at `now`.
+  // Returns when work of `ns`, requested at `now_ns`, begins.
   uint64_t begin(uint64_t now_ns, uint64_t ns) {
     const uint64_t begins = std::max(now_ns, free_ns_);
     free_ns_ = begins + ns;
     return begins;
   }
 
-  // How long it has had nothing to do.
+  // Returns how long it has had nothing to do.
   uint64_t idle_ns(uint64_t now_ns) const { return now_ns - std::min(now_ns, free_ns_); }
 
  private:
@@ -42,8 +41,8 @@ class VirtualThread {
 
 class VirtualClock final : public Clock {
  public:
-  // A server works on something for some time, and then chooses what is next. It may choose only when all
-  // that happens at the present time has been told: whoever hears of it may have something better for it.
+  // A server is busy with one item for some time and then chooses the next. It may choose only when all
+  // events of the present time were delivered, since their receivers may post something more urgent.
   class Server {
    public:
     virtual void choose() = 0;
@@ -51,14 +50,14 @@ class VirtualClock final : public Clock {
    protected:
     ~Server() = default;
   };
-  // Servers choose in this order. Each outlives the clock's last `wait`.
+  // Adds a server; servers choose in the order of adding. Each outlives the clock's last `wait`.
   void add(Server& server) { servers_.push_back(&server); }
-  // There is something to do at that time, which is the present or a later one.
+  // Registers a time, present or later, at which there is something to do.
   void at(uint64_t ns) { times_.push(ns); }
 
   // [any thread]
   uint64_t now_ns() const override { return now_ns_.load(std::memory_order_relaxed); }
-  // Lets the servers choose, and goes on to the first time at which there is something to do.
+  // Lets the servers choose, then advances to the first registered time.
   bool wait(Waiter& waiter) override;
 
  private:

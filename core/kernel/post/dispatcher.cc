@@ -14,7 +14,7 @@ namespace {
 constexpr uint32_t kMostTurnsHeld = 6;
 constexpr size_t kMostAgents = 64;
 
-// Control messages (cancel, raise) have no completion that anybody waits for.
+// Control messages (cancel, raise): no caller waits for their completion.
 class Ignore : public CompletionSink {
  public:
   void on_done(const Message&, const Done&) override {}
@@ -94,7 +94,7 @@ Error Dispatcher::lost(uint16_t agent) const {
           because.empty() ? "is not there any more" : fmt::format("is not there any more: {}", because)};
 }
 
-// Whatever the agent has at this moment may be looked at by it later, too.
+// A lost agent may still read the messages that it holds at this moment.
 void Dispatcher::note_lost(uint16_t agent) {
   if (lost_[agent - 1u]) return;
   lost_[agent - 1u] = true;
@@ -114,7 +114,7 @@ void Dispatcher::remove_waiting(const Entry& entry, uint32_t slot) {
   queue.erase(std::find(queue.begin(), queue.end(), slot));
 }
 
-// Tells an agent something about a request that it holds. Dropped when no entry is free: it is only advice.
+// Sends an agent advice about a request that it holds. Drops it if no entry is free.
 void Dispatcher::send_control(const Entry& target, Op op, Priority priority) {
   if (!can_post()) return;
   Message control;
@@ -132,7 +132,7 @@ void Dispatcher::cancel(MessageId id) {
   if (entry == nullptr) return;
   if (entry->state == State::waiting) {
     remove_waiting(*entry, id.slot);
-    entry->state = State::sent;  // nobody else has it; its completion is on the way
+    entry->state = State::sent;  // no agent has it; its completion follows
     Done done;
     done.id = id;
     done.status = DoneStatus::cancelled;
@@ -161,7 +161,7 @@ void Dispatcher::raise(MessageId id, Priority priority) {
 bool Dispatcher::send() {
   bool sent = false;
   for (AgentState& state : agents_) {
-    bool busy = false;  // then nothing else may slip in before what it refused
+    bool busy = false;  // then no later request may overtake the refused one
     for (auto& queue : state.waiting) {
       while (!busy && !queue.empty() && state.credits > 0) {
         const uint32_t slot = queue.front();
@@ -189,7 +189,7 @@ bool Dispatcher::drive() {
     const uint64_t now = now_ns();
     agents_[agent].driven_ns += now - then;
     then = now;
-    // Deliveries take their own time: seldom there are any.
+    // Deliveries are rare, so the clock is read again only after one.
     if (!collect(agent)) return;
     busy = true;
     then = now_ns();
@@ -204,7 +204,7 @@ bool Dispatcher::drive() {
   for (size_t i = n; i > 1; --i) std::swap(order[i - 1], order[shuffle_->below(static_cast<uint32_t>(i))]);
   for (const size_t agent : order) {
     if (shuffle_->below(3) == 0) {
-      busy = true;  // left out this time: there may be work
+      busy = true;  // the agent is skipped in this turn and may have work
     } else {
       drive_one(agent);
     }
@@ -238,7 +238,7 @@ void Dispatcher::deliver(const Done& done, bool had_credit) {
   if (entry->left_behind) {
     left_behind_.push_back(std::move(*entry));
     *entry = {};
-    entry->message = message;  // numbers go on from its generation
+    entry->message = message;  // keeps the generation of the slot
   }
   free_.push_back(done.id.slot);
   if (had_credit) ++agents_[message.agent - 1u].credits;
@@ -254,7 +254,7 @@ bool Dispatcher::turn() {
   if (!woken_.empty()) {
     happened = true;
     resuming_ns_ = now_ns();
-    // Whoever is resumed may post, but nothing is delivered and nobody resumed before the next turn.
+    // Resumed coroutines may post, but nothing is delivered or resumed before the next turn.
     resuming_.swap(woken_);
     for (Notice* notice : resuming_) notice->notify();
     resuming_.clear();
@@ -264,14 +264,14 @@ bool Dispatcher::turn() {
 }
 
 void Dispatcher::wake(Notice& notice) {
-  // Mostly the one that was woken last.
+  // Usually the notice that was woken last.
   if (!woken_.empty() && woken_.back() == &notice) return;
   if (std::find(woken_.begin(), woken_.end(), &notice) == woken_.end()) woken_.push_back(&notice);
 }
 
 bool Dispatcher::deliver_all() {
   bool happened = false;
-  // Requests cancelled before they were sent hold no credit.
+  // Requests that were cancelled before they were sent hold no credit.
   for (std::vector<Done> cancelled = std::move(cancelled_); const Done& done : cancelled) {
     deliver(done, false);
     happened = true;
@@ -283,7 +283,7 @@ bool Dispatcher::deliver_all() {
       std::swap(held_[i - 1], held_[shuffle_->below(static_cast<uint32_t>(i))]);
     }
     for (size_t i = 0; i < held_.size();) {
-      // An agent tells the end of a move before that of a run behind it, and so does this.
+      // An agent completes a move before a run that waits for it; the shuffle keeps this order.
       const Entry* const entry = find(held_[i].done.id);
       const bool behind = entry != nullptr && entry->message.op == Op::run && find(entry->message.about);
       if (behind) {

@@ -1,5 +1,5 @@
 // Carries messages between the kernel and the agents: holds the credits and the waiting requests, drives the
-// agents that share the kernel's thread, and hands each completion to whoever posted the request. One thread.
+// agents that share the kernel's thread, and delivers each completion to the sink of its request. One thread.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@
 
 namespace tierd {
 
-// Who is told of a completion. Called from Dispatcher::turn; may post, cancel, raise and wake.
+// Receives completions. Called from Dispatcher::turn; may post, cancel, raise and wake.
 class CompletionSink {
  public:
   virtual ~CompletionSink() = default;
@@ -33,24 +33,22 @@ class Dispatcher {
   struct Options {
     uint32_t max_messages = 256;  // in flight and waiting together
     uint32_t max_units = 1024;    // in the list of one message; of a joint run, for each of its sites
-    // Tests: agents are driven and completions delivered in an order drawn from this seed, some held back for
-    // a while.
+    // For tests: agents are driven and completions delivered in an order drawn from this seed, some delayed.
     std::optional<uint64_t> shuffle_seed;
   };
 
-  // `pools`, `clock` and `waiter` outlive the dispatcher; the waiter is nobody else's meanwhile.
+  // `pools`, `clock` and `waiter` outlive the dispatcher, which alone uses the waiter meanwhile.
   Dispatcher(const PoolTable& pools, Clock& clock, Waiter& waiter, const Options& options);
   ~Dispatcher();
 
-  // Numbers count from 1, in the order of adding. The agent outlives the dispatcher.
+  // Returns the agent's number, counted from 1 in the order of adding. The agent outlives the dispatcher.
   uint16_t add_agent(Agent& agent);
 
-  // Who hears of everything; nobody by default. Before the first message; outlives the dispatcher.
+  // Receives every event. Optional. Set it before the first message; it must outlive the dispatcher.
   void set_observer(KernelObserver* observer) { observer_ = observer; }
   KernelObserver* observer() const { return observer_; }
 
-  // What an agent's buffers hold, to be read between the messages that change them; NULL in a run without
-  // weights.
+  // Returns the values in an agent's buffers, to be read between its messages; NULL without weights.
   const float* values(uint16_t agent, uint32_t place, uint64_t floats) const {
     return pools_.values(agent, place, floats);
   }
@@ -59,41 +57,41 @@ class Dispatcher {
   uint32_t max_units() const { return options_.max_units; }
   const Options& options() const { return options_; }
   // Queues the request; it is sent as soon as the agent has a credit, by priority, then in order. Needs
-  // can_post(). The payload's units, at most max_units, its gives, neurons, lengths and sites are copied; all
-  // else that it refers to stays until the completion.
+  // can_post(). Copies the payload's units (at most max_units), gives, neurons, lengths and sites; everything
+  // else that it refers to must stay until the completion.
   MessageId post(Message message, const Payload& payload, CompletionSink& sink);
-  // Advice: a request that still waits here completes as cancelled in the next turn, one that was sent is
-  // asked to.
+  // Advises to cancel: a request that still waits here completes as cancelled in the next turn; for one that
+  // was sent, the agent receives the advice.
   void cancel(MessageId id);
-  // A request that still waits (here or at its agent) is served with this priority.
+  // Serves a request that still waits (here or at its agent) with this priority.
   void raise(MessageId id, Priority priority);
 
-  // Sends what can be sent, drives the agents, delivers completions, resumes who was woken. True if anything
-  // happened.
+  // Sends waiting requests, drives the agents, delivers completions, and resumes woken coroutines. Returns
+  // whether anything happened.
   bool turn();
-  // Resumes who waits there when this turn has delivered everything, so that what came in together is worked
-  // on together; asked for by one who is resumed, when the next turn has, and has sent what was posted. The
-  // notice outlives that turn.
+  // Resumes the coroutine that waits at `notice` once this turn has delivered everything, so that completions
+  // of one turn are handled together. If called from a resumed coroutine, resumes it in the next turn, after
+  // sending the requests posted so far. The notice outlives that turn.
   void wake(Notice& notice);
-  // Waits until something may have happened; for when `turn` found nothing. Returns how long that was, in ns,
-  // or nothing if the clock says that nothing will ever happen.
+  // Waits until something may have happened; for use when `turn` returned false. Returns the time waited in
+  // ns, or nullopt if the clock knows that nothing will ever happen.
   std::optional<uint64_t> wait();
 
   uint64_t now_ns() const { return clock_.now_ns(); }
-  // The error that says that an agent is not there any more: Code::lost.
+  // Returns the error that an agent is lost: Code::lost.
   Error lost(uint16_t agent) const;
-  // The first agent that completed a message as lost.
+  // Returns the first agent that completed a message as lost.
   std::optional<uint16_t> first_lost() const { return first_lost_; }
   uint16_t agents() const { return static_cast<uint16_t>(agents_.size()); }
   uint32_t in_flight() const { return in_flight_; }  // posted and not yet delivered
-  // Spent in an agent while it was driven.
+  // Returns the time spent in driving an agent.
   uint64_t driven_ns(uint16_t agent) const { return agents_[agent - 1u].driven_ns; }
   uint64_t messages() const { return messages_; }  // posted so far
   Waiter& waiter() { return waiter_; }
-  // The waiter watches the agents no more; before they close what they had it watch.
+  // Stops the waiter from watching the agents; to be called before they close their descriptors.
   void stop_watching();
 
-  // QueueState says how many more requests an agent may be sent, and how many wait for that.
+  // The requests that an agent may still be sent, and those that wait for a credit.
   struct QueueState {
     uint32_t credits = 0;
     uint64_t waiting = 0;
@@ -112,7 +110,7 @@ class Dispatcher {
     Payload payload;
     CompletionSink* sink = nullptr;
     State state = State::free;
-    bool left_behind = false;  // its agent was lost with it
+    bool left_behind = false;  // its agent was lost while it held the message
   };
   struct AgentState {
     Agent* agent = nullptr;
@@ -146,14 +144,14 @@ class Dispatcher {
   std::vector<Done> cancelled_;     // to be delivered in the next turn
   std::array<Done, 32> polled_;     // from one agent
   std::vector<Held> held_;
-  std::vector<Notice*> woken_;     // by what this turn delivered, or before it
-  std::vector<Notice*> resuming_;  // those that this turn resumes, kept for its memory
-  uint64_t resuming_ns_ = 0;       // the time while they are resumed: what they post is queued at once
+  std::vector<Notice*> woken_;     // to be resumed, in this turn or the next
+  std::vector<Notice*> resuming_;  // those that this turn resumes; a member to reuse its memory
+  uint64_t resuming_ns_ = 0;       // the time of resumption, used as queued_ns of their messages; else 0
   std::optional<Random> shuffle_;
   Waiter& waiter_;
   std::optional<uint16_t> first_lost_;
   std::vector<bool> lost_;         // [agents]
-  std::deque<Entry> left_behind_;  // their messages: a thread of theirs may still look at what they name
+  std::deque<Entry> left_behind_;  // messages of lost agents, whose threads may still read them
   uint32_t in_flight_ = 0;
   uint64_t messages_ = 0;
 };

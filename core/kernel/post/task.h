@@ -40,7 +40,7 @@ class [[nodiscard]] Task {
   }
 
   bool done() const { return handle_.done(); }
-  // Once done.
+  // To be called once done.
   T take() {
     TIERD_CHECK(done());
     return std::move(*handle_.promise().value);
@@ -55,7 +55,7 @@ class [[nodiscard]] Task {
   Handle handle_;
 };
 
-// A place where one coroutine waits until its owner calls `notify`.
+// One coroutine waits here until the owner calls `notify`.
 class Notice {
  public:
   bool await_ready() const noexcept { return false; }
@@ -66,7 +66,7 @@ class Notice {
   void await_resume() const noexcept {}
 
   bool awaited() const { return static_cast<bool>(waiting_); }
-  // Resumes who waits, if anybody does.
+  // Resumes the coroutine that waits, if any.
   void notify() {
     if (waiting_) std::exchange(waiting_, nullptr).resume();
   }
