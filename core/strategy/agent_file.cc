@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kLeastSize = offsetof(AgentEntry, build_id) + sizeof(AgentEntry::build_id);
 
-// What an agent that computes must have registered.
+// Checks the pools that an agent that computes must have registered.
 Status check_pools(const AgentChoice& choice, const AgentContext& context) {
   const ComputeTask& task = *context.compute;
   const auto check = [&](const char* what, std::span<std::byte> bytes, uint64_t wanted) -> Status {
@@ -75,7 +75,7 @@ Result<AgentChoice> choose_settings(const AgentEntry& entry, const std::string& 
   const std::string kind(table);
   const tierd_plugin plugin = as_plugin(entry, kind.c_str());
   const std::span<const tierd_param> declared(entry.params, entry.n_params);
-  // A text may be written as a number: sizes are.
+  // The configuration may write a text as a number, for example a size.
   std::vector<Setting> told = settings;
   for (Setting& setting : told) {
     const int64_t* number = std::get_if<int64_t>(&setting.value);

@@ -12,7 +12,7 @@
 namespace tierd {
 namespace {
 
-// "level=3", in the order of the names; a text as it is.
+// Returns "level=3", in the order of the names; a text without quotes.
 std::string settings_text(const Parameters& parameters) {
   std::string text;
   for (const auto& [key, value] : parameters.values()) {
@@ -62,7 +62,7 @@ class Codec::Instance {
     return call("expand", expand, true);
   }
 
-  // It threw, answered nonsense, or failed by its own fault.
+  // Returns whether the instance threw, answered nonsense, or failed by its own fault.
   bool broken() const { return plugin_.quarantined(); }
 
  private:
@@ -78,8 +78,7 @@ class Codec::Instance {
   Error refused(Code code, std::string what) const {
     return {code, fmt::format("{} '{}'", plugin_.kind, plugin_.name), std::move(what)};
   }
-  // An answer that the plugin may well give does not break it: memory is short, or what it is asked to expand
-  // is `malformed`.
+  // Makes a call. Lack of memory does not break the instance, nor an input to expand that is `malformed`.
   template <class Function>
   Status call(const char* what, const Function& function, bool malformed = false) {
     int code = TIERD_OK;

@@ -1,4 +1,4 @@
-// This runs a plugin that is a codec (tierd/ext/codec.h).
+// Runs a plugin that is a codec (tierd/ext/codec.h).
 #pragma once
 
 #include <cstddef>
@@ -18,16 +18,15 @@
 
 namespace tierd {
 
-// It has as many instances of the plugin as were called at the same time. One whose call went wrong is not
-// used again.
+// Has one instance of the plugin for each concurrent call. An instance whose call failed is not used again.
 class Codec final : public NeuronCodec {
  public:
-  // Loads the codec of that name and tells it `settings`. Errors are those of PluginPath::find, which begin
-  // with `key`, of load_plugin, Parameters::read and create.
+  // Loads the codec of that name with `settings`. Errors: those of PluginPath::find, which begin with `key`,
+  // of load_plugin, Parameters::read and create.
   static Result<std::unique_ptr<Codec>> load(const PluginPath& path, std::string_view name,
                                              const std::vector<Setting>& settings, std::string_view key);
-  // Makes the codec of a plugin that is loaded. The error is plugin_fault, where its table lacks something,
-  // it is lossy, or an instance cannot be made.
+  // Makes a codec of a loaded plugin. Error: plugin_fault, if its table is incomplete, it is lossy, or an
+  // instance cannot be made.
   static Result<std::unique_ptr<Codec>> create(StrategyChoice choice);
   Codec(const Codec&) = delete;
   Codec& operator=(const Codec&) = delete;
@@ -49,7 +48,7 @@ class Codec final : public NeuronCodec {
   const std::string settings_;
   tierd_codec_1 table_{};
   const SiteTable no_sites_;
-  const PluginWorld world_;  // in which there is nothing
+  const PluginWorld world_;  // without sites and memories
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<Instance>> free_;  // under mutex_
 };

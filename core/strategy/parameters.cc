@@ -39,7 +39,7 @@ std::optional<T> parse(std::string_view text) {
   return value;
 }
 
-// A default as the plugin wrote it.
+// Parses a default as the plugin wrote it.
 std::optional<Value> parse_standard(const tierd_param& param) {
   const std::string_view text = param.standard;
   switch (param.type) {
@@ -57,7 +57,7 @@ std::optional<Value> parse_standard(const tierd_param& param) {
   }
 }
 
-// The value as the parameter's type, if it is of that type and within its bounds.
+// Returns the value as the parameter's type, if it has that type and is within its bounds.
 std::optional<Value> fit(const tierd_param& param, const Value& value) {
   if (param.type == TIERD_PARAM_FLAG) {
     return std::holds_alternative<bool>(value) ? std::optional(value) : std::nullopt;

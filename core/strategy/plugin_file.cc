@@ -14,8 +14,8 @@ namespace tierd {
 namespace {
 
 constexpr const char* kSymbol = "tierd_plugin_entry";
-// What a plugin of minor 0 has: up to the last field of that version. Later ones are read only if they lie
-// within the plugin's size.
+// The sizes of structs in version 2.0: up to the last field of that version. Later fields are read only if
+// they lie within the plugin's size.
 #define TIERD_END_OF(type, field) (offsetof(type, field) + sizeof(type::field))
 constexpr uint32_t kLeastDescriptor = TIERD_END_OF(tierd_plugin, extension);
 constexpr uint32_t kLeastParam = TIERD_END_OF(tierd_param, help);
@@ -27,7 +27,7 @@ constexpr uint32_t kLeastBalancer = TIERD_END_OF(tierd_balancer_1, assign);
 constexpr uint32_t kLeastCodec = TIERD_END_OF(tierd_codec_1, expand);
 #undef TIERD_END_OF
 
-// A function that a table must have, by its place.
+// A function that a table must have, by its offset.
 struct Required {
   size_t offset;
   const char* name;
@@ -126,7 +126,7 @@ bool offers_heat(const tierd_plugin& plugin) {
   try {
     return plugin.extension(TIERD_HEAT_1) != nullptr;
   } catch (...) {
-    return false;  // whoever needs the extension is told
+    return false;  // the error is reported when the extension is used
   }
 }
 

@@ -1,4 +1,4 @@
-// What a plugin says of itself, for people.
+// A plugin's description of itself, for people.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@
 
 namespace tierd {
 
-// Name, kind, what it does, its parameters with types, defaults and help.
+// Returns its name, kind, summary, and parameters with types, defaults and help.
 std::string plugin_manual(const tierd_plugin& plugin, const std::string& file);
 
-// The same of an agent.
+// As above for an agent.
 std::string agent_manual(const AgentEntry& entry, const std::string& file);
 
-// One line a plugin: kind, name, file. By file names: nothing is loaded.
+// Returns one line a plugin: kind, name, file. Uses file names; loads nothing.
 std::string plugin_list(const PluginPath& path);
 
 }  // namespace tierd

@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 6> kKinds = {"predictor", "quantizer", "c
                                                     "balancer",  "codec",     "agent"};
 constexpr std::string_view kSuffix = ".so";
 
-// Letters, digits, '-' and '_': nothing that could lead out of a folder.
+// Letters, digits, '-' and '_': no name can lead out of a folder.
 bool is_name(std::string_view name) {
   return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
@@ -54,7 +54,7 @@ std::vector<std::string> PluginPath::split(std::string_view list) {
 std::string PluginPath::installed() {
   std::error_code error;
   fs::path program = fs::read_symlink("/proc/self/exe", error);
-  // Without /proc the kernel has still said by which name it started the program.
+  // Without /proc the auxiliary vector has the name by which the kernel started the program.
   const auto* const name = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
   if (error && name != nullptr) program = fs::canonical(name, error);
   return error ? "" : (program.parent_path().parent_path() / "lib" / "tierd").string();

@@ -1,4 +1,4 @@
-// Where plugins are found: KIND-NAME.so in one of a few folders. Nothing is opened or executed to find one.
+// Finds plugins: KIND-NAME.so in one of a few folders. Opens and executes no file.
 #pragma once
 
 #include <string>
@@ -11,26 +11,24 @@ namespace tierd {
 
 class PluginPath {
  public:
-  // Folders that do not exist are passed over when a plugin is looked for. One that is named twice counts
-  // once.
+  // `find` skips folders that do not exist. A folder that is named twice counts once.
   explicit PluginPath(std::vector<std::string> folders);
 
-  // The folders of a list such as "a:b"; that of an installation, beside the running program
-  // ("../lib/tierd").
+  // Return the folders of a list such as "a:b"; the installation's folder, "../lib/tierd" beside the program.
   static std::vector<std::string> split(std::string_view list);
   static std::string installed();
-  // Where plugins are looked for: `first`, a list such as "a:b", then $TIERD_PLUGIN_PATH, then `installed`.
+  // Returns the search path: `first`, a list such as "a:b", then $TIERD_PLUGIN_PATH, then `installed`.
   static PluginPath usual(std::string_view first);
 
-  // The file of a plugin that the configuration names at `key` (empty: "KIND.name"). Errors: invalid_argument
-  // for a name that no plugin can have; not_found with the names of that kind that there are;
-  // invalid_argument when two folders have one of that name, with both.
+  // Returns the file of a plugin that the configuration names at `key` (empty: "KIND.name"). Errors:
+  // invalid_argument for an invalid name; not_found with the existing names of that kind; invalid_argument,
+  // with both files, if two folders have the name.
   Result<std::string> find(std::string_view kind, std::string_view name, std::string_view key = {}) const;
 
   struct Found {
     std::string kind, name, path;
   };
-  // What lies on the path, by file names alone, sorted; of a name in two folders both.
+  // Returns all plugins on the path, by file names alone, sorted; both files of a name in two folders.
   std::vector<Found> list() const;
 
   const std::vector<std::string>& folders() const { return folders_; }

@@ -1,4 +1,4 @@
-// What the instances of strategies that belong to one memory see of a run.
+// The view of a run for the instances of strategies that belong to one memory.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@
 
 namespace tierd {
 
-// The tensors of one file that a configuration names for a plugin.
+// The tensors of a file that a configuration names for a plugin.
 struct PluginTensors {
   struct Free {
     void operator()(std::byte* memory) const { std::free(memory); }
@@ -28,31 +28,30 @@ struct PluginTensors {
   struct Tensor {
     std::string name;
     std::vector<uint64_t> dims;  // outermost first
-    // A tensor of two dimensions is kept for `linear`: in the file's encoding, packed in row groups as the
-    // kernels want them.
+    // A tensor of two dimensions, for `linear`: in the file's encoding, packed in row groups for the kernels.
     Encoding encoding = Encoding::f32;
     std::unique_ptr<std::byte[], Free> packed;
-    // All others: the values.
+    // Values of a tensor of another number of dimensions.
     std::vector<float> data;
   };
   std::vector<Tensor> tensors;
-  uint64_t bytes = 0;  // what they occupy
+  uint64_t bytes = 0;  // memory of all tensors
 };
 
-// y [rows x dims[0]] = x [rows x dims[1]] times the transpose of a tensor of two dimensions, on the tier's
-// threads.
+// Computes y [rows x dims[0]] = x [rows x dims[1]] times the transpose of a tensor of two dimensions, on the
+// tier's threads.
 using LinearFunction =
     std::function<void(const PluginTensors::Tensor&, const float* x, uint32_t rows, float* y)>;
 
 class PluginWorld {
  public:
-  // Where neurons can be, and at home. `placement` NULL: with the first unit.
+  // The memories, and the homes of neurons. `placement` NULL: the first unit is the home of all.
   struct Machine {
     Topology topology = Topology::over_store(1);
     const Placement* placement = nullptr;
-    MemoryId memory = kStore;  // of the cache that sees the world; the store: of no cache
+    MemoryId memory = kStore;  // of the cache that sees the world; the store: not for a cache
   };
-  // All that is referred to outlives the world.
+  // Everything referred to outlives the world.
   PluginWorld(const SiteTable& sites, uint64_t seed, LinearFunction linear, Machine machine);
   PluginWorld(const SiteTable& sites, uint64_t seed, LinearFunction linear)
       : PluginWorld(sites, seed, std::move(linear), Machine()) {}
@@ -70,14 +69,14 @@ class PluginWorld {
   const std::vector<const tierd_memory_view*>& memory_views() const { return memory_views_; }
   const std::vector<const tierd_unit_view*>& unit_views() const { return unit_views_; }
   MemoryId memory() const { return machine_.memory; }
-  // What each memory's cache may share out, [memories]: instances see it from now on.
+  // Sets the bytes that each memory's cache may share out, [memories]: instances see them from now on.
   void set_memory_bytes(std::span<const uint64_t> bytes);
-  // What a read of the store costs beside its bytes, of a memory that is read into.
+  // Sets the cost of a read of the store into `memory` beyond the bytes that it fetches.
   void set_gap_bytes(MemoryId memory, uint64_t bytes) { all_memories_[memory - 1u].gap_bytes = bytes; }
 
-  // Where things are, [memories]; set once the residencies exist. Nothing is anywhere before, nor evictable.
+  // Sets the residencies, [memories], once they exist. Before, no neuron is resident or evictable.
   void set_residencies(const std::deque<Residency>* residencies);
-  // Returns the residency of the cache's memory, and the first memory's where the world belongs to no cache.
+  // Returns the residency of the cache's memory, or the first memory's if the world belongs to no cache.
   const Residency* residency() const;
   uint64_t holders(uint32_t edition, uint32_t neuron) const;
   bool evictable(uint32_t edition, uint32_t neuron) const {
@@ -85,18 +84,18 @@ class PluginWorld {
   }
   // [sites][n] See Strategies::heat_of; outlives the world.
   void set_heat(const std::vector<std::vector<uint8_t>>* heat) { heat_ = heat; }
-  // How hot the neurons of a site are; NULL: nobody has said.
+  // Returns the heat of a site's neurons; NULL: not known.
   const uint8_t* heat(uint32_t site) const {
     const bool said = heat_ != nullptr && site < heat_->size() && !(*heat_)[site].empty();
     return said ? (*heat_)[site].data() : nullptr;
   }
-  // See Memory::held; kNoEdition where there is no such memory or edition.
+  // See Memory::held; kNoEdition if there is no such memory or edition.
   EditionId held(uint32_t memory, uint32_t edition) const;
-  // `here` [n of the edition] becomes 1 where a neuron is in a memory, or on its way there, else 0.
+  // Sets `here` [n of the edition] to 1 for neurons that are in a memory or being fetched, else to 0.
   void resident(EditionId edition, std::span<uint8_t> here) const;
-  // The unit, or TIERD_NO_UNIT for a neuron that there is not.
+  // Returns the home, or TIERD_NO_UNIT for a neuron that does not exist.
   uint32_t home(uint32_t edition, uint32_t neuron) const;
-  // Whether it is a unit that the cache's memory feeds.
+  // Returns whether the home is a unit that the cache's memory feeds.
   bool at_home(uint32_t edition, uint32_t neuron) const;
 
  private:
@@ -106,8 +105,8 @@ class PluginWorld {
   LinearFunction linear_;
   const std::deque<Residency>* residencies_ = nullptr;
   const std::vector<std::vector<uint8_t>>* heat_ = nullptr;
-  std::vector<std::span<const Residency::Neuron>> here_;  // [editions] of it
-  // [sites] Their editions as the cache's memory holds them.
+  std::vector<std::span<const Residency::Neuron>> here_;  // [editions] of residency()
+  // [sites] their editions as the cache's memory holds them.
   std::vector<std::vector<EditionId>> editions_;
   std::vector<tierd_site_view> all_;
   std::vector<const tierd_site_view*> views_;  // into all_

@@ -17,8 +17,8 @@ namespace tierd {
 
 namespace {
 
-// Whether what an ELF file wants mapped lies beyond its end, which the first touch of it would tell by
-// SIGBUS. What is no ELF file of this machine's kind is the loader's business.
+// Returns whether an ELF file is shorter than its mapped segments; using it would raise SIGBUS. Files that
+// are not 64-bit ELF files of this machine are left to the loader.
 bool is_cut_short(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::error_code unknown;
@@ -44,7 +44,7 @@ Result<const void*> load_symbol(const std::string& path, const ExportedSymbol& s
   if (!std::filesystem::is_regular_file(path, ignored)) return file_fault(path, "is no file");
   TIERD_TRY(check_code(path));
   if (is_cut_short(path)) return file_fault(path, "is cut short: its end is missing");
-  // A path without a slash would be looked for where libraries lie.
+  // dlopen would search the library path for a name without a slash.
   const std::string file = std::filesystem::absolute(path, ignored).string();
   void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {

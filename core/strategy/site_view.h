@@ -1,4 +1,4 @@
-// The kernel's sites and editions as plugins see them.
+// The kernel's sites and editions as views for plugins.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@ namespace tierd {
 static_assert(kNoSiteId == TIERD_NO_SITE && kNoEdition == TIERD_NO_EDITION &&
               kNoExpertNumber == TIERD_NO_EXPERT);
 
-// Lives as long as `site` and `editions`, which are the site's as whoever sees the view has them.
+// The view refers to `site` and `editions`, the site's editions as the receiver's memory holds them.
 inline tierd_site_view site_view(SiteId number, const Site& site, const std::vector<EditionId>& editions) {
   tierd_site_view view{};
   view.size = sizeof view;

@@ -33,7 +33,7 @@ spdlog::level::level_enum level_of(int level) {
   }
 }
 
-// A plugin that refuses what it was given, and says why, is no faulty plugin.
+// A plugin that refuses its configuration with a reason is not faulty.
 Code code_of_refusal(int code) {
   switch (code) {
     case TIERD_E_UNSUPPORTED:
@@ -145,7 +145,7 @@ int StrategyInstance::get_text(void* context, const char* name, const char** val
 void StrategyInstance::log(void* context, int level, const char* line) {
   auto& instance = *static_cast<StrategyInstance*>(context);
   if (line == nullptr) return;
-  // An error is told by whoever reports the answer that follows it.
+  // The caller reports an error with the failing answer that follows it.
   if (level >= TIERD_LOG_ERROR) {
     instance.last_words_ = line;
     return;
@@ -226,7 +226,7 @@ int StrategyInstance::tensor(void* context, const char* name, tierd_tensor_view*
     const PluginTensors::Tensor& tensor = tensors->tensors[i];
     if (tensor.name != name || tensor.dims.size() > kMostDims) continue;
     tierd_tensor_view view{};
-    view.size = std::min<uint32_t>(out->size, sizeof view);  // the plugin may be older or younger
+    view.size = std::min<uint32_t>(out->size, sizeof view);  // the plugin may be older or newer
     view.tensor = i;
     view.n_dims = static_cast<uint32_t>(tensor.dims.size());
     std::copy(tensor.dims.begin(), tensor.dims.end(), view.dims);

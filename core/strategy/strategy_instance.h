@@ -1,4 +1,4 @@
-// One instance of a plugin, and the host that it talks to.
+// One instance of a plugin, and its host functions.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,12 @@
 
 namespace tierd {
 
-// A plugin and what it is told.
+// A plugin and its configuration.
 struct StrategyChoice {
   const tierd_plugin* plugin = nullptr;
   std::string origin;  // the file, for errors
   Parameters parameters;
-  std::shared_ptr<const PluginTensors> tensors;  // or none
+  std::shared_ptr<const PluginTensors> tensors;  // may be NULL
 };
 
 class StrategyInstance {
@@ -34,11 +34,11 @@ class StrategyInstance {
   void* self() const { return self_; }
   const StrategyChoice& choice() const { return choice_; }
   WishList& wishes() { return wishes_; }
-  // The last error it logged.
+  // Returns the last error that the instance logged.
   const std::string& last_words() const { return last_words_; }
-  // Whoever tells of a call's words forgets earlier ones before it.
+  // Called before a call whose logged error will be reported.
   void forget_words() { last_words_.clear(); }
-  // The gauges it has set.
+  // Returns the gauges that the instance has set.
   const std::map<std::string, double>& metrics() const { return metrics_; }
 
  private:

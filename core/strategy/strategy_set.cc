@@ -13,7 +13,7 @@
 namespace tierd {
 namespace {
 
-// Whether a predictor that needs the truth gets it.
+// Checks that a predictor that needs true sets gets them.
 Status check_truth(const Strategy<tierd_predictor_1>& predictor, uint32_t caps, uint32_t measure_every) {
   const auto lacks = [&](std::string_view every) {
     return Error{Code::unsupported, fmt::format("predictor '{}'", predictor.name),
@@ -42,8 +42,8 @@ Status StrategySet::ask_reads_x(Strategy<tierd_predictor_1>& predictor, uint32_t
   return {};
 }
 
-// Where quantizer or balancer have a choice and rank the neurons to make it. Error: unsupported, where the
-// predictor does not say which of them matter.
+// Returns the sites at which quantizer or balancer have a choice and rank neurons by score. Error:
+// unsupported, if the predictor gives no scores.
 Result<std::vector<uint8_t>> StrategySet::scored(Strategy<tierd_predictor_1>& predictor,
                                                  Strategy<tierd_levels_1>& quantizer,
                                                  Strategy<tierd_balancer_1>& balancer) const {
@@ -148,7 +148,7 @@ Status StrategySet::make_predictor(const StrategyChoice& choice, Strategy<tierd_
 Status StrategySet::make_heat(const StrategyChoice& choice, Strategy<tierd_heat_1>& strategy,
                               Instance& instance) const {
   if (const Status made = make(choice, worlds_.front(), strategy, instance); !made.ok()) {
-    // The table that names it is not that of the plugin's kind.
+    // The configuration names this plugin in [heat], not in a table of its kind.
     Error error = made.error();
     if (error.origin == *strategy.lasting_name) error.origin = fmt::format("heat '{}'", choice.plugin->name);
     return error;
@@ -157,7 +157,7 @@ Status StrategySet::make_heat(const StrategyChoice& choice, Strategy<tierd_heat_
   return {};
 }
 
-// The heat that the predictor keeps beside what it predicts; without functions where it keeps none.
+// Returns the heat ability of the predictor; without functions if it has none.
 Result<Strategy<tierd_heat_1>> StrategySet::heat_of_predictor() const {
   Strategy<tierd_heat_1> heat;
   const StrategyChoice& choice = predictor_->choice();
@@ -170,8 +170,8 @@ Result<Strategy<tierd_heat_1>> StrategySet::heat_of_predictor() const {
   return heat;
 }
 
-// One unit is everybody's home, and no balancer need be asked. What is made of an edition is at home where
-// that one is.
+// One unit is the home of all neurons, and the balancer need not be called. An edition that is made of
+// another one has the homes of that one.
 Status StrategySet::ask_homes(Strategy<tierd_balancer_1>& balancer, Placement& placement) const {
   if (placement.units() == 1) return {};
   for (EditionId e = 0; e < sites().editions.size(); ++e) {
@@ -221,8 +221,8 @@ std::vector<uint32_t> StrategySet::at_home(size_t m) const {
   return placement_.at_home(sites().editions, topology_, static_cast<MemoryId>(m + 1));
 }
 
-// Slots that a cache may have at most: for what has its home with a unit that the memory feeds, or for
-// everything where more may come than what is at home.
+// Returns the most slots that a cache may have: for neurons whose home is a unit that the memory feeds, or
+// for all neurons if others may be fetched, too.
 std::vector<uint32_t> StrategySet::most_slots(size_t m) const {
   if (strategies_.caches[m].table.idle == nullptr && strategies_.balancer.table.rebalance == nullptr)
     return at_home(m);
@@ -232,8 +232,8 @@ std::vector<uint32_t> StrategySet::most_slots(size_t m) const {
   return most;
 }
 
-// An arena is as large a part as the neurons are that have their home there. Where homes may change, each has
-// a share of the rest.
+// Divides the bytes in proportion to the neurons whose home is in each memory. If all of them fit, each arena
+// gets exactly their bytes, and an even share of the rest if homes may change.
 std::vector<uint64_t> StrategySet::divide(uint64_t bytes, MemoryId first, uint32_t n) const {
   if (n == 1) return {bytes};
   const std::vector<Edition>& editions = sites().editions;
@@ -333,7 +333,7 @@ Status StrategySet::replace_predictor(const StrategyChoice& choice) {
   strategies_.reads_x = std::move(reads_x);
   predictor_.swap(made);
   if (heat_ != nullptr) return {};
-  // What kept the heat is gone with the old one.
+  // The strategy that kept the heat was replaced.
   for (std::vector<uint8_t>& heat : strategies_.heat_of) heat.clear();
   TIERD_ASSIGN(strategies_.heat, heat_of_predictor());
   return {};
@@ -381,7 +381,7 @@ Status StrategySet::swap(StrategyChoice choice, const std::vector<uint64_t>& par
   return replace_caches(choice, parts, tier);
 }
 
-// Tells a new cache what is where.
+// Reports the resident neurons to a new cache.
 Status StrategySet::hand_over(const PluginWorld& world, Strategy<tierd_cache_1>& cache) const {
   const std::vector<Edition>& editions = world.sites().editions;
   std::vector<std::vector<uint32_t>> resident(editions.size());
