@@ -43,7 +43,7 @@ void Ddr4Reads::read(Rank& rank, uint64_t begin, uint64_t end) const {
   }
 }
 
-// All of it lies in one row of one bank in each bank group.
+// Reads bursts that are in one row of one bank in each bank group.
 void Ddr4Reads::read_row(Rank& rank, uint64_t begin, uint64_t end) const {
   const uint64_t groups = dimm_.bank_groups;
   const uint64_t number = begin / (groups * (dimm_.row_bytes / kDdr4BurstBytes));
@@ -85,7 +85,7 @@ void Ddr4Reads::activate(Rank& rank, uint32_t group, Bank& bank, int64_t row) co
   int64_t at =
       std::max({int64_t{0}, bank.activated + dimm_.rc, last + dimm_.rrd_s,
                 rank.groups[group].activated + dimm_.rrd_l, rank.activated[rank.oldest] + dimm_.faw});
-  // A row is closed when its last burst has left it.
+  // A row is closed after its last burst.
   if (bank.row >= 0) at = std::max(at, bank.read + dimm_.bl + dimm_.rp);
   bank.row = row;
   bank.activated = rank.groups[group].activated = at;

@@ -1,10 +1,10 @@
-// How long the processor on a DIMM takes to read from its own DRAM: activations, bursts and bank groups, in
+// The time in which the processor on a DIMM reads its own DRAM: activations, bursts and bank groups, in
 // cycles of the memory's clock.
 //
-// Bytes are striped by bursts: burst n of the DIMM lies in rank n mod ranks; the bursts of a rank take turns
+// Bytes are striped by bursts: burst n of the DIMM is in rank n mod ranks; the bursts of a rank alternate
 // among its bank groups; those of a bank group fill a row of one bank, then the row of the same number of the
-// next bank, and only then the next row. What lies side by side is thus read from all ranks and bank groups
-// at once, and opens one row in each of them for every ranks x bank_groups x row_bytes.
+// next bank, and only then the next row. Contiguous bytes are thus read from all ranks and bank groups at
+// once, and open one row in each of them for every ranks x bank_groups x row_bytes.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ namespace tierd {
 
 inline constexpr uint32_t kDdr4BurstBytes = 64;  // eight transfers of 64 bits
 
-// Times are in cycles, under the names of JEDEC's standard (JESD79-4).
+// Times are in cycles and named as in JEDEC's standard (JESD79-4).
 struct Ddr4Description {
   uint32_t ranks = 1;  // each has a bus of its own to the DIMM's processor
   uint32_t bank_groups = 1;
@@ -31,12 +31,12 @@ struct Ddr4Description {
   uint32_t ccd_l = 1;                    // and in the same one
   uint32_t rrd_s = 1;                    // from an activation to one in another bank group
   uint32_t rrd_l = 1;                    // and in the same one
-  uint32_t faw = 0;                      // in which a rank activates four rows at most
+  uint32_t faw = 0;                      // window in which a rank activates at most four rows
 
   double seconds(uint64_t cycles) const { return static_cast<double>(cycles) / clock_hz; }
-  // From a read to the next one wherever it is: the bus carries one burst at a time.
+  // Cycles from a read to the next one in any bank group: the bus carries one burst at a time.
   uint32_t read_gap() const { return ccd_s > bl ? ccd_s : bl; }
-  // Bytes a second of all ranks, once rows are open.
+  // Bytes a second of all ranks with open rows.
   double streaming_rate() const;
 };
 
@@ -44,17 +44,17 @@ struct Ddr4Description {
 // in the same order, each as soon as its bank and the other activations allow, so that a bank opens its row
 // while others are read. All rows are closed at the beginning.
 //
-// The time is worked out row by row: within a row, the reads after the first two of each bank group follow in
-// a steady rhythm. The commands' own bus is left out, since of the cycles of a burst's data they need three
-// at most, and so are refreshes and turning the bus around, since nothing is written.
+// The time is computed row by row: within a row, the reads after the first two of each bank group have a
+// constant period. The command bus is ignored, because it is used for at most three of the cycles of a
+// burst's data, and so are refreshes and bus turnarounds, because nothing is written.
 class Ddr4Reads {
  public:
-  // `dimm` outlives this.
+  // `dimm` must outlive this.
   explicit Ddr4Reads(const Ddr4Description& dimm);
 
-  // Bytes of the DIMM that are read next, in whole bursts.
+  // Adds bytes of the DIMM to the list, in whole bursts.
   void read(uint64_t begin, uint64_t bytes);
-  // Returns how many cycles it takes until all of them have come; 0 where there are none.
+  // Returns the cycles until all reads are complete; 0 without reads.
   uint64_t cycles() const;
   double seconds() const { return dimm_.seconds(cycles()); }
 
@@ -63,7 +63,7 @@ class Ddr4Reads {
   struct Bank {
     int64_t row = -1;
     int64_t activated = kNever;
-    int64_t read = kNever;  // the last one
+    int64_t read = kNever;  // of the last read
   };
   struct Group {
     int64_t activated = kNever;
@@ -72,8 +72,8 @@ class Ddr4Reads {
   struct Rank {
     std::vector<Bank> banks;  // [groups x banks]
     std::vector<Group> groups;
-    std::array<int64_t, 4> activated = {kNever, kNever, kNever, kNever};  // the last four, in turn
-    uint32_t oldest = 0;                                                  // of them
+    std::array<int64_t, 4> activated = {kNever, kNever, kNever, kNever};  // the last four, cyclic
+    uint32_t oldest = 0;                                                  // index of the oldest of them
     int64_t read = kNever;
   };
   void read(Rank& rank, uint64_t begin, uint64_t end) const;
@@ -82,7 +82,7 @@ class Ddr4Reads {
   void read_burst(Rank& rank, uint32_t group, const Bank& bank) const;
 
   const Ddr4Description& dimm_;
-  std::vector<Rank> ranks_;  // one, as long as all ranks do the same
+  std::vector<Rank> ranks_;  // only one while all ranks have the same reads
 };
 
 }  // namespace tierd

@@ -33,7 +33,7 @@ void DescribedDisk::flush() {
   pushed_.clear();
 }
 
-// How many of the first reads it has told of by now.
+// Returns how many of the first reads are completed together by now.
 size_t DescribedDisk::told(uint64_t now_ns) const {
   size_t n = 0;
   while (n < std::min<size_t>(reading_.size(), disk_.round) &&
@@ -43,7 +43,7 @@ size_t DescribedDisk::told(uint64_t now_ns) const {
   return n != 0 && reading_[n - 1].done_ns <= now_ns ? n : 0;
 }
 
-// One check follows the other, and what the thread is asked for meanwhile comes between them.
+// Reads are checked one after the other; other work of the thread may be done between two checks.
 size_t DescribedDisk::poll(std::span<DeviceDone> done) {
   const uint64_t now = clock_.now_ns();
   for (size_t together = told(now); together != 0; together = told(now)) {

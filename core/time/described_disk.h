@@ -1,8 +1,8 @@
-// A disk in virtual time. It serves one read after the other, each in the time that the description gives it,
-// though no read ends before the latency of one alone is over. It tells of each when it ends, or of a whole
-// round: reads that were given while others of it were served, as many as the description says. A thread asks
-// for reads, and checks and copies what they brought, one after the other, which it cannot do while it
-// computes; between two checks it does what it has been asked for meanwhile, and gives the disk new reads.
+// A disk in virtual time. It serves one read after the other, each in the time that the description gives,
+// but no read completes before the latency of a single read. It reports each read at its end, or a whole
+// round at once: up to `round` reads that were given while others of the round were served. A thread requests
+// reads, and checks and copies their data, one after the other, and not while it computes; between two checks
+// it does other requested work, and gives the disk new reads.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ namespace tierd {
 
 class DescribedDisk final : public BlockDevice {
  public:
-  // `carries_out` really reads, when a read ends; NULL: nothing is read, and what is in memory stays.
-  // `device` reads, one read after the other; `thread` does the rest. What is referred to outlives this.
+  // `carries_out` executes a read at its end; NULL: nothing is read, and memory is unchanged. `device` serves
+  // the reads, one after the other; `thread` does the rest. All references must outlive this.
   DescribedDisk(std::unique_ptr<BlockDevice> carries_out, const DiskDescription& disk, uint32_t depth,
                 VirtualClock& clock, VirtualThread& device, VirtualThread& thread);
 
@@ -38,7 +38,7 @@ class DescribedDisk final : public BlockDevice {
  private:
   struct Pending {
     DeviceRead read;
-    uint64_t given_ns = 0;  // to the disk
+    uint64_t given_ns = 0;  // when the disk received it
     uint64_t done_ns = 0;
   };
   size_t told(uint64_t now_ns) const;
@@ -53,9 +53,9 @@ class DescribedDisk final : public BlockDevice {
   VirtualThread& device_;
   VirtualThread& thread_;
   std::vector<DeviceRead> pushed_;      // not flushed yet
-  std::deque<Pending> reading_;         // in the order of their ends
-  std::deque<DeviceRead> landed_;       // told of; the first is checked
-  std::optional<uint64_t> checked_ns_;  // when that will be over, once it is begun
+  std::deque<Pending> reading_;         // by the time of completion
+  std::deque<DeviceRead> landed_;       // completed; the first is being checked
+  std::optional<uint64_t> checked_ns_;  // end of that check, once it has started
 };
 
 }  // namespace tierd

@@ -1,5 +1,5 @@
-// What the description of a machine says, key by key: rates, times and counts within bounds, so that no
-// virtual time made of them overflows.
+// Reads the keys of a machine's description: rates, times and counts within bounds, so that no virtual time
+// computed from them overflows.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace tierd {
 
-// Remembers the first thing that is wrong, as invalid_argument naming the file and the key.
+// Keeps the first error, invalid_argument naming the file and the key.
 class DescribedNumbers {
  public:
   using View = toml::node_view<const toml::node>;
@@ -27,10 +27,10 @@ class DescribedNumbers {
   // Reads a number of bytes or operations a second.
   double rate(const View& node, const std::string& key) { return read(node, key, kLeastRate); }
   uint32_t whole(const View& node, const std::string& key, uint32_t least, uint32_t most);
-  // Returns "" where there is none.
+  // Returns "" if there is none.
   std::string text(const View& node, const std::string& key);
   const toml::array& list(const View& node, const std::string& key);
-  // Returns an empty one where there is none.
+  // Returns an empty table if there is none.
   const toml::table& table(const View& node, const std::string& key);
   void refuse_others(const toml::table& table, const std::string& key,
                      std::initializer_list<std::string_view> known);

@@ -1,4 +1,4 @@
-// An agent that completes whatever it is asked, having done nothing: where a run is played without weights.
+// An agent that completes every request without doing anything: for runs without weights.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace tierd {
 
 class IdleAgent final : public Agent {
  public:
-  // Neurons that are read count with the bytes of their slots, those that are moved with what crosses a link:
-  // what is made smaller on its way counts as what it becomes. `editions` outlive the agent.
+  // Neurons that are read count with the bytes of their slots, moved ones with the bytes that cross the link:
+  // neurons made smaller on the way count with their new size. `editions` outlive the agent.
   IdleAgent(std::span<const Edition> editions, uint32_t credits) : editions_(editions), credits_(credits) {}
 
   std::string_view name() const override { return "idle"; }

@@ -17,7 +17,7 @@ constexpr uint32_t kMostDepth = 65536;  // reads in flight
 constexpr uint32_t kMostThreads = 65536;
 constexpr double kMostLatencyNs = 1e18;
 
-// Takes the points with the largest of the measured depths, since the flash agent keeps many reads in flight.
+// Uses only the points with the largest measured depth, since the flash agent keeps many reads in flight.
 ReadCurve measured_curve(DescribedNumbers& numbers, const View& flash) {
   struct Measured {
     double bytes, depth, rate;
@@ -50,9 +50,9 @@ DescribedReads measured_reads(DescribedNumbers& numbers, const View& flash) {
   return {std::move(reads), numbers.read(flash["latency_ns"], "flash.latency_ns")};
 }
 
-// In closed form: so many nanoseconds for each read beside its bytes, up to a rate that no size exceeds.
-// While `depth` reads are in flight each takes t0_ns of the disk's time: one alone has a latency of so many
-// times that.
+// The closed form: a time for each read and one for its bytes, up to a rate that no size exceeds. While
+// `depth` reads are in flight each takes t0_ns of the disk's time, so the latency of a single read is t0_ns *
+// depth.
 DescribedReads reads_by_request(DescribedNumbers& numbers, const View& flash) {
   if (flash["reads"]) numbers.fail("'flash.reads' and 'flash.t0_ns' both describe its reads; one may");
   if (flash["latency_ns"])
@@ -82,7 +82,7 @@ DiskDescription read_disk(DescribedNumbers& numbers, const View& flash) {
           .folder = numbers.text(flash["folder"], "flash.folder")};
 }
 
-// All kernels alike: bounded by memory for one token, and by operations for many.
+// Gives all kernels the same rates: memory's for one token, operations' for many.
 std::vector<KernelRate> coarse_rates(DescribedNumbers& numbers, const View& compute) {
   const double bytes = numbers.rate(compute["bytes_per_second"], "compute.bytes_per_second");
   const double flops = numbers.rate(compute["flops"], "compute.flops");
@@ -123,7 +123,7 @@ std::vector<KernelRate> read_rates(DescribedNumbers& numbers, const View& comput
   return rates;
 }
 
-// A description may have none.
+// Reads the links; a description may have none.
 std::vector<LinkDescription> read_links(DescribedNumbers& numbers, const View& links) {
   std::vector<LinkDescription> all;
   const toml::array* array = links.as_array();

@@ -1,5 +1,5 @@
-// The description of a machine: how long its devices take for what they are asked. tier-calibrate measures
-// this one and writes its description; virtual time goes by it (run.clock = "model").
+// The description of a machine: the time that its devices take for requests. tier-calibrate measures this
+// machine and writes its description; virtual time uses it (run.clock = "model").
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@
 namespace tierd {
 
 struct DiskDescription {
-  ReadCurve reads;          // at random places, many in flight: the disk's time for each
+  ReadCurve reads;          // disk's time for each read, at random places, many in flight
   uint64_t latency_ns = 0;  // of one read alone
-  double check_rate = 0;    // bytes a second that one thread checks after reading
-  double copy_rate = 0;     // the same thread's, of copies out of the bounce buffer; 0: they take no time
-  uint64_t thread_ns = 0;   // what each read takes of the thread that asks for it
-  // It tells of up to so many reads at once, when it has served all that it was given; 1: of each by itself.
+  double check_rate = 0;    // bytes a second that one thread verifies after reading
+  double copy_rate = 0;     // of the same thread, for copies out of the bounce buffer; 0: they take no time
+  uint64_t thread_ns = 0;   // time of the requesting thread for each read
+  // Most reads that the disk reports at once, after the last that it was given; 1: each by itself.
   uint32_t round = 1;
-  std::string folder = {};  // on the disk that was measured, where that is known
+  std::string folder = {};  // on the measured disk, if known
 };
 
 struct KernelRate {
@@ -32,13 +32,13 @@ struct KernelRate {
   bool int8_activations = false;  // else f32
   double gemv = 0;                // one token: bytes of weights a second
   double gemm = 0;                // many tokens: multiply-adds a second
-  double columns = 0;             // one token, of columns that lie apart and are added up; 0: as gemv
-  // What gemv and columns are after some milliseconds without work: threads are woken, and cores that others
-  // share come back. 0: the same as otherwise.
+  double columns = 0;             // one token, scattered columns whose results are added; 0: as gemv
+  // The rates of gemv and columns after some milliseconds without work: threads are woken, and shared cores
+  // are given back. 0: no difference.
   double gemv_after_wait = 0;
   double columns_after_wait = 0;
 
-  // One token: bytes a second of rows, or of columns.
+  // Returns bytes a second for one token, of rows or of columns.
   double of_one(bool of_columns, bool after_wait) const {
     const double slower = of_columns ? columns_after_wait : gemv_after_wait;
     if (after_wait && slower != 0) return slower;
@@ -48,29 +48,29 @@ struct KernelRate {
 
 // All threads together.
 struct ProcessorDescription {
-  double memory_rate = 0;  // bytes a second that are read
+  double memory_rate = 0;  // bytes a second read
   std::vector<KernelRate> rates;
-  uint32_t threads = 0;  // where their number is known
+  uint32_t threads = 0;  // 0: unknown
   // Floats a second of norms, additions and the like, of one thread. The default is assumed: neither
   // tier-calibrate nor a paper measures it.
   double floats_rate = 4e9;
-  // A message that comes when its thread had nothing to do for so long has the rates after a wait. The
-  // default is assumed: tier-calibrate measures those rates after 5 ms without work.
+  // Idle time of a thread after which a message has the rates after a wait. The default is assumed:
+  // tier-calibrate measures those rates after 5 ms without work.
   uint64_t after_wait_ns = 1'000'000;
 
-  // Describes a part of the threads, which has this share of all rates.
+  // Returns the description of a part of the threads, with this share of all rates.
   ProcessorDescription share(double share) const;
-  // Returns nothing where no rate of the encoding was measured.
+  // Returns nothing if no rate of the encoding is described.
   std::optional<KernelRate> rate(Encoding encoding, bool int8_activations) const;
 };
 
-// It carries neurons, and activations, into the memory of a tier, from other memories.
+// A link that carries neurons and activations into the memory of a tier.
 struct LinkDescription {
-  std::string from = {};    // the name of the tier that it leads from; empty: from any
+  std::string from = {};    // name of the tier that it leads from; empty: any
   std::string to;           // the tier's name
   double rate = 0;          // bytes a second
   uint64_t latency_ns = 0;  // of each message
-  // It carries neurons while the disk reads others; false: one does all of it, one thing after the other.
+  // true: it carries neurons while the disk reads; false: links and disk work one after the other.
   bool beside_disk = true;
 };
 
@@ -81,20 +81,19 @@ struct MachineDescription {
   std::vector<LinkDescription> links = {};
   std::map<std::string, UnitDescription> units = {};  // by the tier whose agents compute on them
 
-  // The first one that leads there. Returns nothing where there is none.
+  // Returns the first link that leads to the tier; nothing if there is none.
   std::optional<LinkDescription> link_to(const std::string& tier) const;
-  // The one between two tiers, or inside one that has several memories; else one that leads there from any.
-  // Returns nothing where the processor copies.
+  // Returns the link between two tiers, or between memories of one; else one that leads there from any tier.
+  // Nothing if the processor copies.
   std::optional<LinkDescription> link(const std::string& from, const std::string& to) const;
-  // NULL: the tier's agents compute on the processor.
+  // Returns NULL if the tier's agents compute on the processor.
   const UnitDescription* unit(const std::string& tier) const;
 };
 
-// A machine of which nothing was measured: what a run on it fetches and evicts counts, its times mean
-// nothing.
+// Returns a machine without measured values: a run's counts of fetches are valid, its times are meaningless.
 MachineDescription any_machine();
 
-// `name`: of a file in configs/hardware, or a file's path. Errors name file, key and what was expected:
+// `name`: of a file in configs/hardware, or a file's path. Errors name file, key and the expected value:
 // those of read_machine_file; invalid_argument.
 Result<MachineDescription> read_machine(const std::string& name);
 

@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kBase = "base";
 
-// Tables are no deeper than parse_toml lets them be.
+// Recursion is bounded by the depth that parse_toml accepts.
 void add_missing(toml::table& into, const toml::table& from) {
   for (const auto& [key, node] : from) {
     toml::node* const there = into.get(key);

@@ -41,7 +41,7 @@ void ModelledAgent::end(const Message& message, DoneStatus status) {
       {.id = message.id, .status = status, .lane = message.lane, .start_ns = now, .done_ns = now});
 }
 
-// Whether a request waits or runs.
+// Returns whether a request waits or runs.
 bool ModelledAgent::open(const MessageId& id) const {
   return std::ranges::any_of(lanes_, [&](const Lane& lane) {
     return lane.waiting.holds(id) || (lane.running && lane.running->request.message.id == id);

@@ -1,10 +1,10 @@
-// An agent in virtual time: how long a message takes is what a cost says of it, not what carrying it out
-// took. Another agent carries it out when that time is over, so that effects appear then, and a message that
-// was cancelled has none.
+// An agent in virtual time: a message takes the time that a Cost gives, not the time of its execution.
+// Another agent executes it when that time is over, so that its effects appear then, and a message cancelled
+// before has none.
 //
-// Lanes work side by side; a lane serves one message at a time. When it is free it chooses, among the
-// messages that wait then, by priority, then by order of arrival: a demand overtakes prefetches that wait,
-// never one that has been begun. What ends at the same time is told by priority, then by id.
+// Lanes work in parallel; a lane serves one message at a time. A free lane chooses among the waiting messages
+// by priority, then by order of arrival: a demand overtakes waiting prefetches, never one that has begun.
+// Messages that end at the same time complete by priority, then by id.
 #pragma once
 
 #include <cstdint>
@@ -23,20 +23,20 @@ namespace tierd {
 class Cost {
  public:
   virtual ~Cost() = default;
-  // How long the message keeps its lane busy; `after_wait`: its thread had nothing to do for wait_ns. Pure.
+  // Returns how long the message keeps its lane busy; `after_wait`: its thread was idle for wait_ns. Pure.
   virtual uint64_t ns(const Message& message, const Payload& payload, bool after_wait) const = 0;
-  // Returns how long a thread has nothing to do until its next message is one after a wait; the default: no
-  // message is. Pure.
+  // Returns the idle time of a thread after which its next message counts as after a wait; by default no
+  // message does. Pure.
   virtual uint64_t wait_ns() const { return UINT64_MAX; }
-  // Whether it takes turns with what the disk reads. Pure.
+  // Returns whether the message shares the disk with reads, one after the other. Pure.
   virtual bool takes_turns_with_disk(const Message&) const { return false; }
 };
 
 class ModelledAgent final : public Agent, private VirtualClock::Server {
  public:
-  // `agent` shares the kernel's thread. `thread` does the agent's work, beside what else it has to do; NULL:
-  // each lane is a device of its own. `disk` serves what takes turns with its reads, where there is one.
-  // Everything outlives the modelled agent, and this one the clock's last `wait`.
+  // `agent` shares the kernel's thread. `thread` executes the agent's work and possibly that of others; NULL:
+  // each lane is a device of its own. `disk` serves the messages that share the disk, if any. Everything
+  // outlives the modelled agent, which outlives the clock's last `wait`.
   ModelledAgent(Agent& agent, const Cost& cost, VirtualClock& clock, VirtualThread* thread = nullptr,
                 VirtualThread* disk = nullptr);
 

@@ -8,7 +8,7 @@ namespace tierd {
 namespace {
 
 constexpr double kBytesOfValue = 2;    // f16
-constexpr double kValuesOfBurst = 32;  // in the 64 bytes of a burst
+constexpr double kValuesOfBurst = 32;  // values in a burst of 64 bytes
 
 }  // namespace
 
@@ -28,7 +28,7 @@ ProductReads NdpCoreDescription::product_reads(uint32_t rows, double inputs, dou
   const double most = std::max(1.0, std::floor(buffer_bytes / (2 * kValuesOfBurst * kBytesOfValue)));
   ProductReads reads{.weights = static_cast<uint32_t>(std::ceil(rows / most))};
   const double together = std::min(most, static_cast<double>(rows));
-  const double values = std::floor(buffer_bytes / (together * kBytesOfValue));  // of each row
+  const double values = std::floor(buffer_bytes / (together * kBytesOfValue));  // for each row
   if (inputs + kValuesOfBurst <= values) return reads;
   const double tile = std::max(values - kValuesOfBurst, kValuesOfBurst);
   reads.input_bytes = std::ceil(outputs / tile) * rows * inputs * kBytesOfValue;

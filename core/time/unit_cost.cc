@@ -8,7 +8,7 @@
 namespace tierd {
 namespace {
 
-// What the disk reads at once of what lies side by side.
+// The most contiguous bytes that the disk reads at once.
 constexpr uint64_t kMostRead = 1u << 20;
 
 }  // namespace
@@ -51,8 +51,7 @@ double UnitCost::run_seconds(const Message& message, const Payload& payload, boo
   return seconds;
 }
 
-// What another agent gives to a device crosses a link; who takes it waits for that, and who gives it does
-// not.
+// Activations cross a link to a device; the taking agent waits for them, the giving one does not.
 double UnitCost::take_seconds(double floats) const {
   if (!takes_over_link_) return processor_->floats(floats);
   return static_cast<double>(link_->latency_ns) * 1e-9 + floats * sizeof(float) / link_->rate;
@@ -75,9 +74,9 @@ double UnitCost::expand_seconds(const Message& message, size_t units) const {
   return expanded != nullptr ? processor_->expand(bytes_as(message, *expanded, units)) : 0;
 }
 
-// What is encoded anew crosses a link as what it becomes. How long that takes the processor no description
-// says: it goes on while the link carries what was encoded before, and is left out. Bitmaps cross as they
-// are, and are expanded when they are there.
+// Recoded neurons cross a link in their new encoding. No description has the processor's time for encoding,
+// which overlaps with the link's transfer, so it is ignored. Bitmaps cross as they are and are expanded on
+// arrival.
 double UnitCost::move_seconds(const Message& message, const Payload& payload) const {
   const MadeNeurons* const recoded =
       (message.flags & kRecode) != 0 ? plan_.recoded_of(message.edition) : nullptr;
@@ -91,8 +90,8 @@ double UnitCost::move_seconds(const Message& message, const Payload& payload) co
   return processor_->copy(bytes) + expanding;
 }
 
-// What was read crosses the link while the next is read: the slower of the two counts. The units of a message
-// follow each other in the file, and those that touch are read together.
+// Data crosses the link while the next read is served, so the slower of the two counts. The units of a
+// message are sorted by file offset, and adjacent ones are read together.
 double UnitCost::read_seconds(const Message& message, std::span<const Unit> units) const {
   double reading = 0;
   uint64_t bytes = 0, begin = 0, end = 0;
@@ -137,7 +136,7 @@ double UnitCost::neurons_seconds(const Message& message, std::span<const Unit> u
                                         .rows = message.rows,
                                         .masks = masks,
                                         .after_wait = after_wait});
-  // What is multiplied straight from bitmaps is expanded on its way to the multipliers.
+  // Bitmaps that are multiplied directly are expanded on the way to the multipliers.
   if (plan_.compressed_of(message.edition) != nullptr) {
     for (const Unit& unit : units)
       seconds += processor_->expand(

@@ -1,5 +1,5 @@
-// How long a unit takes for what it is asked: what it computes as its processor does, what comes from other
-// memories as its links carry it, and what it reads directly as the disk does.
+// The time that a unit takes for messages: its processor's for a run, its links' for data from other
+// memories, and the disk's for direct reads.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@
 
 namespace tierd {
 
-// What an agent that reads directly reads. Both outlive the cost.
+// The extents of an agent that reads directly. Both must outlive the cost.
 struct UnitReads {
   ExtentTable extents;
   std::span<const ExtentPieces> pieces;
@@ -24,20 +24,19 @@ struct UnitReads {
 
 class UnitCost final : public Cost {
  public:
-  // `link` carries what comes from other memories; without one the processor copies it. Error: not_found,
-  // naming an encoding of the plan whose rate is not in the description.
+  // `link` carries data from other memories; without one the processor copies it. Error: not_found, naming an
+  // encoding of the plan without a described rate.
   static Result<UnitCost> create(const ProcessorDescription& processor, ComputePlan plan,
                                  std::optional<LinkDescription> link = {});
-  // A device of its own, to which `link` also carries the activations that it takes from others.
+  // For a device; `link` also carries the activations that it takes from other agents.
   UnitCost(const UnitDescription& device, ComputePlan plan, std::optional<LinkDescription> link = {})
       : UnitCost(unit_processor(device), std::move(plan), std::move(link)) {
     takes_over_link_ = link_.has_value();
   }
 
-  // [MemoryId] what carries neurons from there; without one the processor copies them. Memories beyond are
-  // reached over the link that carries what is taken.
+  // [MemoryId] the link from that memory; none: the processor copies. Further memories use `link`.
   void set_links(std::vector<std::optional<LinkDescription>> links) { links_ = std::move(links); }
-  // The unit reads from this disk, as if nobody else did. It outlives the cost.
+  // The unit reads from this disk, as if it were the only reader. The disk must outlive the cost.
   void set_reads(const UnitReads& reads, const DiskDescription& disk) {
     reads_ = reads;
     disk_ = &disk;
@@ -53,7 +52,7 @@ class UnitCost final : public Cost {
   const std::optional<LinkDescription>& link_from(MemoryId memory) const {
     return memory < links_.size() ? links_[memory] : link_;
   }
-  // Behind what brought them there.
+  // The time of expansion after the transfer.
   double expand_seconds(const Message& message, size_t units) const;
   double bytes_as(const Message& message, const MadeNeurons& made, size_t units) const;
   double move_seconds(const Message& message, const Payload& payload) const;
@@ -69,7 +68,7 @@ class UnitCost final : public Cost {
   std::optional<LinkDescription> link_;
   std::vector<std::optional<LinkDescription>> links_;
   bool takes_over_link_ = false;
-  uint64_t wait_ns_ = UINT64_MAX;  // a device is the same after a wait
+  uint64_t wait_ns_ = UINT64_MAX;  // a device has no rates after a wait
   UnitReads reads_;
   const DiskDescription* disk_ = nullptr;
 };

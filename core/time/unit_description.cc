@@ -14,7 +14,7 @@ constexpr uint32_t kMostCycles = 65536;
 constexpr uint32_t kMostOfCore = 1u << 20;  // multipliers, lanes, operations of a cycle
 constexpr uint32_t kMostBufferBytes = 1u << 30;
 
-// A table of a unit, and the names of its keys.
+// A table of a unit, with the full names of its keys.
 class UnitTable {
  public:
   UnitTable(DescribedNumbers& numbers, const toml::table& table, std::string key)

@@ -1,5 +1,5 @@
-// What computes beside the machine's processor: a table [units.NAME] of a description, by the name of the
-// tier whose agents compute on it.
+// The devices beside the machine's processor: a table [units.NAME] of a description, named like the tier
+// whose agents compute on it.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ namespace tierd {
 
 struct GpuDescription {
   double memory_rate = 0;  // bytes a second
-  double flops = 0;        // a second, of f16, two for a multiply-add
-  uint64_t launch_ns = 0;  // of each run, from asking for it to its beginning
-  double expand_rate = 0;  // bytes a second that bitmaps become behind a move; 0: that takes no time
+  double flops = 0;        // a second, f16, two for a multiply-add
+  uint64_t launch_ns = 0;  // from the request of a run to its beginning
+  double expand_rate = 0;  // expanded bytes of bitmaps a second after a move; 0: expansion takes no time
 };
 
 struct NdpDimmDescription {
@@ -26,11 +26,11 @@ struct NdpDimmDescription {
 };
 
 struct UnitDescription {
-  uint32_t count = 0;  // so many there are; 0: as many as a configuration asks for
+  uint32_t count = 0;  // number of devices; 0: as many as a configuration needs
   std::variant<GpuDescription, NdpDimmDescription> device;
 };
 
-// By the names of tiers. A description may have none.
+// Reads the units by the names of tiers. A description may have none.
 std::map<std::string, UnitDescription> read_units(DescribedNumbers& numbers,
                                                   const DescribedNumbers::View& units);
 

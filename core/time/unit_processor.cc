@@ -27,7 +27,7 @@ double multiply_adds_of(const NeuronsWork& work, double bytes) {
   return values_of(work.encodings.front(), bytes) * work.rows;
 }
 
-// Neurons, summed over the rows that use them.
+// Returns the number of neurons, summed over the rows that use them.
 double uses_of(const NeuronsWork& work) {
   if (work.masks.empty()) return static_cast<double>(work.units.size()) * work.rows;
   const uint64_t words = mask_words(work.rows);
@@ -38,10 +38,10 @@ double uses_of(const NeuronsWork& work) {
   return uses;
 }
 
-// One token is bound by memory, many by multiplications.
+// The machine's processor: memory bounds one token, multiplication many.
 class CpuProcessor final : public UnitProcessor {
  public:
-  // Bundles are multiplied with floats, whatever others are.
+  // Bundles are multiplied with f32 activations, whatever the others are.
   struct Rates {
     KernelRate of_others;
     KernelRate of_bundles;
@@ -70,7 +70,7 @@ class CpuProcessor final : public UnitProcessor {
   std::vector<Rates> rates_;  // [editions]
 };
 
-// Each part of a run by the slower of its memory and its multipliers.
+// A GPU: each part of a run takes the slower of memory and multipliers.
 class GpuProcessor final : public UnitProcessor {
  public:
   explicit GpuProcessor(const GpuDescription& gpu) : gpu_(gpu) {}
@@ -94,8 +94,8 @@ class GpuProcessor final : public UnitProcessor {
   const GpuDescription gpu_;
 };
 
-// DRAM and multipliers work side by side; the activation unit does after them what is no product. Rows that
-// do not use a neuron have no product with it.
+// A near-data DIMM: DRAM and multipliers work in parallel; then the activation unit does the other
+// operations. Rows that do not use a neuron have no product with it.
 class NdpProcessor final : public UnitProcessor {
  public:
   explicit NdpProcessor(const NdpDimmDescription& dimm) : dimm_(dimm) {}
@@ -126,7 +126,7 @@ class NdpProcessor final : public UnitProcessor {
 
  private:
   // A row uses `used` of the work's neurons, which have `values` weights together. A network's neurons are
-  // the outputs of one product and the inputs of another one.
+  // the outputs of one product and the inputs of the next.
   ProductReads products_of(const NeuronsWork& work, double values, double used) const {
     const NdpCoreDescription& core = dimm_.core;
     const double in = inputs(work.site.cut), out = outputs(work.site.cut);

@@ -1,5 +1,4 @@
-// What computes a unit's work, and how long each kind of it takes there: the machine's processor, a GPU, or
-// the core of a near-data DIMM.
+// The times of a unit's processor: the machine's, a GPU, or the core of a near-data DIMM.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +12,16 @@
 
 namespace tierd {
 
-// Neurons of a site in one edition, for so many rows of a batch.
+// Neurons of a site in one edition, for a number of rows of a batch.
 struct NeuronsWork {
   const SiteWork& site;
   const Encodings& encodings;
   uint32_t edition = 0;
   std::span<const Unit> units;
   uint32_t rows = 0;
-  // Which rows use which neuron, [neurons of the site x mask_words(rows)]; empty: all use all.
+  // [neurons of the site x mask_words(rows)] the rows that use each neuron; empty: all rows use all.
   std::span<const uint64_t> masks = {};
-  bool after_wait = false;  // the processor had nothing to do for some milliseconds
+  bool after_wait = false;  // the processor was idle for some milliseconds
 };
 
 // One row's attention in one layer.
@@ -36,19 +35,19 @@ struct AttentionWork {
 class UnitProcessor {
  public:
   virtual ~UnitProcessor() = default;
-  // Before a message's work begins.
+  // The time before a message's work begins.
   virtual double launch() const { return 0; }
   virtual double neurons(const NeuronsWork& work) const = 0;
   virtual double attention(const AttentionWork& work) const = 0;
-  // So many floats that are touched one by one: norms, additions and the like.
+  // The time of floats that are touched one by one: norms, additions and the like.
   virtual double floats(double count) const = 0;
-  // Inside its memory.
+  // The time of a copy inside its memory.
   virtual double copy(double bytes) const = 0;
-  // So many bytes that bitmaps become.
+  // The time to expand bitmaps to this many bytes.
   virtual double expand(double) const { return 0; }
 };
 
-// Error: not_found, naming an encoding of the plan whose rate is not in the description.
+// Error: not_found, naming an encoding of the plan without a described rate.
 Result<std::unique_ptr<UnitProcessor>> unit_processor(const ProcessorDescription& processor,
                                                       const ComputePlan& plan);
 std::unique_ptr<UnitProcessor> unit_processor(const UnitDescription& unit);
