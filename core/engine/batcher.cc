@@ -68,14 +68,14 @@ void Batcher::cancel_all() {
   }
 }
 
-// Who waits longest comes first.
+// The text that has waited longest is admitted first.
 void Batcher::admit() {
   while (!waiting_.empty() && continued_ < sequences_.size()) {
     Text text = std::move(waiting_.front().text);
     const Id id = waiting_.front().id;
     waiting_.pop_front();
     Sequence& sequence = sequences_[place_for(text)];
-    // One token at least is computed, for its logits.
+    // At least one token is computed, for its logits.
     size_t kept = std::min(common_prefix(sequence.tokens, *text.prompt), text.prompt->size() - 1);
     if (text.prompt_logits) kept = 0;
     sequence.tokens.resize(kept);
@@ -92,8 +92,8 @@ void Batcher::tell_progress(const Sequence& sequence) {
                                              static_cast<uint32_t>(sequence.tokens.size())});
 }
 
-// The free sequence of the longest common prefix, where that is at least half of either; else the one that
-// was used longest ago, since what is thrown away there is missed least.
+// Returns the free sequence with the longest common prefix, if that is at least half of the cached tokens or
+// of the prompt; else the least recently used one, whose tokens are least likely to be needed.
 uint32_t Batcher::place_for(const Text& text) const {
   const Sequence* best = nullptr;
   size_t most = 0;
@@ -108,8 +108,8 @@ uint32_t Batcher::place_for(const Text& text) const {
   return static_cast<uint32_t>((best != nullptr ? best : oldest) - sequences_.data());
 }
 
-// Guesses for each of them, as far as a step has room beside the tokens that they follow. A drafter that
-// fails guesses nothing: what it is for is to be sooner.
+// Requests guesses for each sequence, as far as a step has room beside the tokens that they follow. A failing
+// drafter only costs speed, so its error gives no guesses.
 void Batcher::guess(std::span<const uint32_t> sequences) {
   if (options_.drafters.empty() || sequences.empty()) return;
   const size_t rows = std::min(engine_.max_rows(), engine_.logit_rows());
@@ -132,7 +132,7 @@ void Batcher::guess(std::span<const uint32_t> sequences) {
   }
 }
 
-// As many rows of the sequence as there is room for: those of its prompt, or the one after and its guesses.
+// Adds rows of the sequence as far as there is room: rows of its prompt, or the next token and its guesses.
 void Batcher::add(Step& step, uint32_t number) const {
   const Sequence& sequence = sequences_[number];
   const Active& active = *sequence.active;
@@ -167,7 +167,7 @@ Batcher::Step Batcher::compose() {
   for (uint32_t s = 0; s < sequences_.size(); ++s) {
     if (sequences_[s].active) (sequences_[s].in_prompt() ? prompts : others).push_back(s);
   }
-  // Who came first is served first.
+  // Prompts are served in the order of their arrival.
   std::sort(prompts.begin(), prompts.end(),
             [&](uint32_t a, uint32_t b) { return sequences_[a].active->id < sequences_[b].active->id; });
   step.prefill = !prompts.empty() && (prompts_next_ || others.empty());
@@ -196,7 +196,7 @@ Status Batcher::run(const Step& step) {
   return {};
 }
 
-// Tells the text what came of its rows.
+// Passes the results of its rows to the text.
 void Batcher::go_on(const Part& part, const Step& step, std::span<const float> logits) {
   Sequence& sequence = sequences_[part.sequence];
   Active& active = *sequence.active;
@@ -214,7 +214,7 @@ void Batcher::go_on(const Part& part, const Step& step, std::span<const float> l
     tell_progress(sequence);
     if (sequence.in_prompt()) return;
   }
-  // After a prompt one token is to be had; else one after each row, as long as the row that follows has it.
+  // A prompt gives one token. Other rows give one each, as long as the next row was the right guess.
   uint32_t row = step.prefill ? part.wanted - 1 : 0;
   for (;; ++row) {
     ++counters_.generated_tokens;
@@ -230,8 +230,8 @@ void Batcher::go_on(const Part& part, const Step& step, std::span<const float> l
   }
 }
 
-// Forgets the rows after the first `rows` of the part: guesses that were wrong, or that nobody wants any
-// more. Caches that follow what rows use hear of it where the step had no other text's rows.
+// Discards the rows after the first `rows` of the part: wrong guesses, or guesses that the text no longer
+// needs. Reports the kept rows to caches if the step had no other text's rows.
 void Batcher::keep_right(const Part& part, const Step& step, uint32_t rows) {
   if (part.rows == 1) return;
   Sequence& sequence = sequences_[part.sequence];
@@ -264,7 +264,7 @@ void Batcher::end(Sequence& sequence, TextEnd end, const Status& why) {
   const auto number = static_cast<uint32_t>(&sequence - sequences_.data());
   if (sequence.begun) {
     engine_.end_sequence(number);
-    // It is over, and the next one has nothing to do with it.
+    // The sequence is over, so its fault does not concern the next one.
     const Status fault = engine_.take_fault();
     if (!fault.ok()) spdlog::warn("{}", fault.error().line());
   }

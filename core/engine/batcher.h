@@ -1,8 +1,8 @@
-// Continues many texts at once (continuous batching). A step takes the next row of every text that is being
-// generated, so that what is read for one serves all, or a chunk of the prompts that are not through; the two
-// take turns, since what a prompt uses goes past the caches. A text that is over leaves, and one that waits
-// takes its place, between two steps. Where drafters guess the tokens to come, a step checks the guesses of
-// all texts at once: each text takes those that are right, and is the same as without.
+// Continues many texts at once (continuous batching). A step takes either the next row of every text that is
+// being generated, so that one read of weights serves all, or a chunk of the unfinished prompts. The two
+// alternate, since prompts bypass the caches. Between two steps, a text that is over leaves, and a waiting
+// one takes its place. If drafters guess tokens, a step checks the guesses of all texts at once: each text
+// takes the right ones, and its result is the same as without.
 #pragma once
 
 #include <cstdint>
@@ -19,35 +19,35 @@
 
 namespace tierd {
 
-// How far a prompt is.
+// The progress of a prompt.
 struct PromptProgress {
   uint32_t tokens = 0;  // of the prompt
   uint32_t cached = 0;  // of those, already in the KV cache
-  uint32_t done = 0;    // of those, cached ones included
+  uint32_t done = 0;    // computed tokens, cached ones included
 };
 
 enum class TextEnd : uint8_t {
-  finished,      // `next` said so
-  context_full,  // its last token has no place
+  finished,      // `next` returned no token
+  context_full,  // there is no position for its last token
   cancelled,
   failed,
 };
 
-// What becomes of a text; written by whoever wants it. All calls on the engine's thread, between two steps;
-// none may call the batcher.
+// Receives the results of a text; implemented by its client. All calls on the engine's thread, between two
+// steps; none may call the batcher.
 class Continuation {
  public:
   virtual ~Continuation() = default;
-  // When it is its turn, and after each chunk.
+  // Called when the text is admitted, and after each chunk of its prompt.
   virtual void prompt_progress(const PromptProgress&) {}
-  // Logits after token i of the prompt, [vocab], in their order, for a text that asked for them.
+  // Receives the logits after token i of the prompt, [vocab], in order, for a text with `prompt_logits`.
   virtual void prompt_logits(size_t /*i*/, std::span<const float> /*logits*/) {}
-  // Logits after the last token, [vocab]: the next token, or none where the text is over. Its error ends the
+  // Receives the logits after the last token, [vocab]; returns the next token. None or an error ends the
   // text.
   virtual Result<std::optional<uint32_t>> next(std::span<const float> logits) = 0;
-  // After a step that checked guesses: how many, and how many of them were right.
+  // Called after a step that checked guesses, with their number and the number of right ones.
   virtual void guessed(size_t /*guesses*/, size_t /*right*/) {}
-  // Once, and last. `why` is an error where it failed.
+  // The last call. `why` is an error if the text failed.
   virtual void ended(TextEnd end, const Status& why) = 0;
 };
 
@@ -58,15 +58,15 @@ struct Text {
   SharedTokens prompt;         // at least one token
   bool prompt_logits = false;  // no part of such a prompt is taken from the cache
   std::shared_ptr<Continuation> continuation;
-  std::string label = {};  // whose it is, for traces
+  std::string label = {};  // the client, for traces
 };
 
 class Batcher {
  public:
   struct Options {
     uint32_t sequences = 1;   // of the KV cache, numbers 0 and up; no other session uses them
-    size_t most_waiting = 0;  // texts beside those that are continued
-    // [sequences] who guesses for each; empty: nobody does. They outlive the batcher.
+    size_t most_waiting = 0;  // texts beside those in progress
+    // [sequences] the drafter of each; empty: no guesses. They outlive the batcher.
     std::vector<Drafter*> drafters = {};
     uint32_t most_guesses = 0;  // for a text in a step
   };
@@ -77,37 +77,37 @@ class Batcher {
   Batcher& operator=(const Batcher&) = delete;
 
   using Id = uint64_t;
-  // Errors: no_space with "context" where the prompt does not fit one, with "queue" where too many wait;
-  // invalid_argument for a token that there is not. The continuation is then not called.
+  // Queues a text. Errors: no_space with "context" if the prompt does not fit one, with "queue" if too many
+  // texts wait; invalid_argument for an invalid token. The continuation is then not called.
   Result<Id> add(Text text);
-  // It ends before the next step; one that has ended is passed over.
+  // Ends a text before the next step; does nothing if it has ended.
   void cancel(Id id);
 
-  // Whether there is anything to do.
+  // Returns whether any text is in progress or waits.
   bool busy() const { return continued_ != 0 || !waiting_.empty(); }
-  // One step for whoever can go on. What fails a single text is told to it alone: a step of several that
-  // fails is done again for each by itself. Error: cancelled, when the engine was stopped; the texts stay
-  // where they were.
+  // Makes one step for all texts that can continue. An error that concerns one text is passed to that text: a
+  // step of several texts that fails is repeated for each alone. Error: cancelled, if the engine was stopped;
+  // the texts keep their state.
   Status step();
   // Ends all texts.
   void cancel_all();
 
   struct Counters {
     uint64_t prompt_tokens = 0;     // computed
-    uint64_t cached_tokens = 0;     // not computed, since the KV cache had them
-    uint64_t generated_tokens = 0;  // `next` was asked for, the ends of texts included
-    uint64_t guesses = 0;           // that were checked
-    uint64_t right_guesses = 0;     // of those
+    uint64_t cached_tokens = 0;     // tokens found in the KV cache
+    uint64_t generated_tokens = 0;  // calls of `next`, the last one of each text included
+    uint64_t guesses = 0;           // guesses that were checked
+    uint64_t right_guesses = 0;     // of `guesses`, the right ones
     uint64_t steps = 0;
-    uint64_t texts = 0;  // that ended
+    uint64_t texts = 0;  // texts that have ended
   };
   const Counters& counters() const { return counters_; }
   size_t waiting() const { return waiting_.size(); }
   uint32_t continued() const { return continued_; }
 
-  // A sequence of the KV cache, for whoever watches.
+  // The state of a sequence of the KV cache, for monitoring.
   struct SequenceState {
-    std::optional<Id> text;    // that it belongs to
+    std::optional<Id> text;    // the text that uses it
     size_t tokens = 0;         // in the cache
     size_t prompt_tokens = 0;  // of the text
     bool in_prompt = false;
@@ -124,12 +124,12 @@ class Batcher {
     Text text;
     uint32_t cached = 0;
     uint32_t token = 0;                  // the next to be computed, after the prompt
-    std::vector<uint32_t> guesses = {};  // of those that follow it
+    std::vector<uint32_t> guesses = {};  // guesses of the tokens that follow it
   };
   struct Sequence {
     std::vector<uint32_t> tokens;  // in the KV cache
     uint64_t last_used = 0;
-    bool begun = false;  // predictors were told
+    bool begun = false;  // predictors were told of its beginning
     std::optional<Active> active;
 
     bool in_prompt() const { return tokens.size() < active->text.prompt->size(); }
@@ -165,10 +165,10 @@ class Batcher {
   uint64_t clock_ = 0;  // of last_used
   std::vector<Sequence> sequences_;
   std::deque<Waiting> waiting_;
-  std::deque<uint32_t> alone_;  // sequences whose step failed with others
+  std::deque<uint32_t> alone_;  // sequences of a failed step, to be repeated alone
   uint32_t continued_ = 0;
-  bool prompts_next_ = true;      // where there are both
-  bool told_of_drafter_ = false;  // that one failed
+  bool prompts_next_ = true;      // if there are both
+  bool told_of_drafter_ = false;  // whether a drafter's failure was logged
   Counters counters_;
 };
 

@@ -12,7 +12,7 @@ constexpr size_t kLongestMatch = 3;  // tokens
 Result<std::vector<uint32_t>> PromptLookup::draft(std::span<const uint32_t> tokens, size_t most) {
   for (size_t length = std::min(kLongestMatch, tokens.size()); length > 0; --length) {
     const auto end = tokens.last(length);
-    const auto before = tokens.first(tokens.size() - 1);  // where something follows
+    const auto before = tokens.first(tokens.size() - 1);  // a later token must follow
     const auto found = std::find_end(before.begin(), before.end(), end.begin(), end.end());
     if (found == before.end()) continue;
     const auto follows = tokens.subspan(static_cast<size_t>(found - before.begin()) + length);
@@ -23,7 +23,7 @@ Result<std::vector<uint32_t>> PromptLookup::draft(std::span<const uint32_t> toke
 }
 
 Result<std::vector<uint32_t>> ModelDrafter::draft(std::span<const uint32_t> tokens, size_t most) {
-  // What was guessed last time may have been wrong; one token at least is appended, for its logits.
+  // The last guesses may have been wrong; at least one token is appended, for its logits.
   const auto known = session_.tokens();
   const auto [differs, ignored] = std::mismatch(known.begin(), known.end(), tokens.begin(), tokens.end());
   session_.truncate(std::min(static_cast<size_t>(differs - known.begin()), tokens.size() - 1));

@@ -40,7 +40,7 @@ Status Engine::load(const std::function<void(uint64_t)>& progress) {
 Status Engine::drain() {
   TIERD_TRY(gone_);
   const Status status = run(parts_.scheduler->drain());
-  // Advice about requests that are over may still be on its way.
+  // Advice about completed requests may still be on its way.
   while (parts_.dispatcher->in_flight() != 0) {
     if (!parts_.dispatcher->turn()) wait();
   }
@@ -58,7 +58,7 @@ void Engine::reset_times() {
 }
 
 Task<Status> Engine::walk(uint32_t rows, std::span<const uint32_t> wanted, bool prefill) {
-  std::vector<uint32_t> neurons;  // of the embedding, that hold the tokens' rows
+  std::vector<uint32_t> neurons;  // neurons of the embedding that hold the tokens' rows
   const auto& embedding = std::get<Rows>(plan().any().sites.front().cut);
   for (uint32_t i = 0; i < rows; ++i) neurons.push_back(batch_[i].token / embedding.rows);
   std::sort(neurons.begin(), neurons.end());
@@ -99,7 +99,7 @@ Task<Status> Engine::walk(uint32_t rows, std::span<const uint32_t> wanted, bool 
   co_return co_await parts_.scheduler->end_step(step_);
 }
 
-// Those that use an expert, as the router has written it before the layer's first one. Returns how many.
+// Collects the rows that use an expert, according to the router's output of the layer. Returns their number.
 uint32_t Engine::choose_rows(const RowChoice& choice, uint32_t rows) {
   const uint64_t stride = choice.place.stride;
   const float* const routing =
@@ -111,7 +111,7 @@ uint32_t Engine::choose_rows(const RowChoice& choice, uint32_t rows) {
   return chosen;
 }
 
-// Before strategies are asked.
+// Prepares a step: checks the strategies, and calls `between_steps_`.
 Status Engine::ready() {
   TIERD_TRY(well());
   if (!between_steps_) return {};
@@ -119,7 +119,7 @@ Status Engine::ready() {
   return well();
 }
 
-// What is wrong with the strategies is told or put right.
+// Returns a fault of the strategies, or replaces a quarantined one.
 Status Engine::well() {
   TIERD_TRY(gone_);
   TIERD_TRY(parts_.scheduler->take_fault());
@@ -156,7 +156,7 @@ Status Engine::step_once(std::span<const RowInfo> rows, std::span<const uint32_t
   const uint64_t begin = dispatcher.now_ns();
   const Status status = run(walk(static_cast<uint32_t>(rows.size()), wanted, prefill));
   ++step_;
-  if (status.code() == Code::lost) return status;  // it is made again
+  if (status.code() == Code::lost) return status;  // the step is repeated
   const SchedulerCounters after = scheduler.counters();
   ++times.steps;
   times.tokens += rows.size();
@@ -172,12 +172,12 @@ Status Engine::step_once(std::span<const RowInfo> rows, std::span<const uint32_t
   return status;
 }
 
-// Has parts without the agents that are lost, and in them what stays resident and the sequences that go on.
+// Gets parts without the lost agents, and loads the resident neurons and open sequences into them.
 Status Engine::rebuild() {
   const uint64_t begin = parts_.dispatcher->now_ns();
   Status loaded;
   do {
-    (void)drain();  // what else is under way ends, or is lost, too
+    (void)drain();  // other messages under way end, or are lost too
     const std::optional<uint16_t> lost = parts_.dispatcher->first_lost();
     TIERD_CHECK(lost.has_value());
     const auto parts = rebuild_(*lost);
@@ -196,7 +196,7 @@ Status Engine::rebuild() {
   return {};
 }
 
-// The keys and values of tokens that rows stand behind, and that went with a lost agent.
+// Computes keys and values again that were lost with an agent and that these rows need.
 Status Engine::compute_again(std::span<const RowInfo> rows) {
   for (size_t i = 0; i < rows.size() && rebuild_; ++i) {
     const uint32_t sequence = rows[i].sequence;

@@ -11,17 +11,16 @@ namespace tierd {
 namespace {
 
 constexpr uint64_t kLargestBlock = 4u << 20;
-// Where a pass asks for scattered neurons, piece by piece (Transfers::start), each piece has a block: as many
-// as a pass asks for, and as are read ahead of the next one meanwhile.
+// If a pass requests scattered neurons, piece by piece (Transfers::start), each piece has a block: enough for
+// the requests of a pass and the read-ahead of the next one.
 constexpr uint64_t kLargestScattered = 1u << 20;
 constexpr uint64_t kBlocksWanted = 8;  // in flight while one is computed
 constexpr uint64_t kLeastBlocks = 2;   // one for a demand, one ahead of it
-constexpr uint64_t kStagingShare = 8;  // at most an eighth of the budget passes through
+constexpr uint64_t kStagingShare = 8;  // staging is at most this part (1/8) of the budget
 constexpr uint64_t kActivationShare = 16;
 constexpr uint64_t kBounceShare = 64;
 constexpr uint64_t kDirectShare = 16;
-// A hundred joined reads of 128 KiB in flight. With 4 MiB fewer were, and the disk gave 1.4 GB/s instead
-// of 1.6.
+// Room for a hundred joined reads of 128 KiB in flight. With 4 MiB the disk gave 1.4 GB/s instead of 1.6.
 constexpr uint64_t kLargestBounce = 16u << 20;
 constexpr uint64_t kLeastBounced = 2;  // one is read while one is copied
 
@@ -40,8 +39,8 @@ std::string for_each_text(const ModelOptions& model) {
   return model.sequences == 1 ? "" : fmt::format(" for each of {} sequences", model.sequences);
 }
 
-// How much memory reads of bundles may take on their way: they are small, lie packed, and are read together
-// with what lies between them. What is expanded as it lands comes the same way.
+// Bounce memory for reads of bundles, which are small and packed, so that a read also covers the gaps between
+// them. Compressed neurons that are expanded as they land use it too.
 struct Bounce {
   uint64_t least = 0;
   uint64_t most = 0;
@@ -52,9 +51,9 @@ Bounce bounce_of(const Manifest& manifest, bool compressed) {
   for (const StoredSite* stored : manifest.stored()) {
     const StoredSite& site = *stored;
     const bool expanded = compressed && !site.compressed.empty();
-    if (site.n_column_parts() == 0 && !expanded) continue;  // these begin and end blocks of the disk
+    if (site.n_column_parts() == 0 && !expanded) continue;  // these begin and end at disk blocks
     bundles += site.neurons() * site.slot_bytes();
-    // One that is not aligned lies in one block more than it would fill.
+    // An unaligned neuron touches one block more than it fills.
     const uint64_t blocks = divide_up(site.slot_bytes(), kDirectIoAlignment) + (site.aligned() ? 0 : 1);
     bounce.least = std::max(bounce.least, kLeastBounced * blocks * kDirectIoAlignment);
   }
@@ -62,7 +61,7 @@ Bounce bounce_of(const Manifest& manifest, bool compressed) {
   return bounce;
 }
 
-// The same for agents that read into memory that is apart: all that they read lands there on its way.
+// As above for agents that read into memory that is apart: all their reads land in bounce memory.
 Bounce direct_bounce_of(const Manifest& manifest, uint32_t readers) {
   Bounce bounce;
   uint64_t whole = 0;
@@ -78,7 +77,7 @@ Bounce direct_bounce_of(const Manifest& manifest, uint32_t readers) {
   return bounce;
 }
 
-// Divides one tier.
+// Plans one tier.
 class TierPlanner {
  public:
   TierPlanner(const Manifest& manifest, const MemoryRequest& request, const TierRequest& tier)
@@ -113,8 +112,8 @@ class TierPlanner {
     plan_.least = least_of(least_rows_);
   }
 
-  // The capacity that was given, or with which everything would be resident. Where it is chosen, what streams
-  // all the same (a cache may keep nothing) has its staging too.
+  // Returns the given capacity, or the one with which everything is resident. An automatic capacity includes
+  // staging for neurons that stream all the same (a cache may keep nothing).
   uint64_t wanted() const {
     switch (tier_.capacity.kind) {
       case Capacity::Kind::share:
@@ -133,11 +132,11 @@ class TierPlanner {
   uint64_t capacity() const { return plan_.capacity; }
   const std::string& name() const { return tier_.name; }
 
-  // Takes so much, or more where that is too little, and says of how many rows prefill chunks may be.
+  // Sets the capacity, raised to the least if allowed. Returns the longest prefill chunk, in rows.
   Result<uint32_t> take(uint64_t capacity) {
     plan_.capacity = capacity;
     TIERD_TRY(raise_to_least());
-    // The largest prefill chunk whose activations take no more than their share, unless there is plenty.
+    // The largest prefill chunk whose activations take no more than their share, unless everything fits.
     uint32_t rows = model_.max_rows;
     plenty_ = plan_.capacity >= least_of(rows) + plan_.whole;
     const auto too_large = [&] {
@@ -147,7 +146,7 @@ class TierPlanner {
     return rows;
   }
 
-  // With chunks of so many rows, at most as many as `rows` has said.
+  // Divides the capacity for chunks of `rows` rows, at most the result of `take`.
   TierMemory divide(uint32_t rows) {
     plan_.activations = activations_of(rows, tier_.units.size());
     plan_.given = activations_of(rows, tier_.giving_units);
@@ -198,18 +197,18 @@ class TierPlanner {
   uint64_t activations_of(uint32_t rows) const {
     return activations_of(rows, tier_.units.size() + tier_.giving_units);
   }
-  // A share of the capacity, within what is of use, and of what is left over beside the least.
+  // Returns a share of the capacity, limited to the useful size and to the bytes left beyond the least.
   uint64_t bounce_bytes(const Bounce& bounce, uint64_t part, uint64_t over) const {
     const uint64_t share = std::clamp(plan_.capacity / part, bounce.least, bounce.most);
     const uint64_t bytes = std::min(plenty_ ? bounce.most : share, bounce.least + over);
     return bytes - bytes % kDirectIoAlignment;
   }
-  // What an eighth of everything would have beside the least.
+  // Returns the staging beyond the least, if staging were an eighth of all weights.
   uint64_t more_staging() const {
     const uint64_t staging = std::min(plan_.whole / kStagingShare, tier_.most_staging);
     return staging - std::min(staging, least_staging_);
   }
-  // Without any weights.
+  // Returns the capacity needed without any weights.
   uint64_t least_of(uint32_t rows) const {
     return fixed_ + activations_of(rows) + least_staging_ + bounce_.least + direct_.least;
   }
@@ -217,7 +216,7 @@ class TierPlanner {
   Status raise_to_least() {
     if (plan_.capacity >= plan_.least) return {};
     if (!request_.fit || !is_there(plan_.least)) {
-      // Without the tables it would do, or they are too much by themselves.
+      // The plan fits without the tables, or the tables alone exceed the capacity.
       const bool tables = plan_.tables > plan_.capacity || plan_.capacity >= plan_.least - plan_.tables;
       return tables ? tables_too_large() : too_little();
     }
@@ -246,7 +245,7 @@ class TierPlanner {
                 there ? "--fit" : "--force")};
   }
 
-  // Names the largest.
+  // The error names the largest table.
   Error tables_too_large() const {
     const TableRequest& largest = *std::ranges::max_element(tier_.tables, {}, &TableRequest::bytes);
     return {Code::no_space, largest.file,
@@ -264,7 +263,7 @@ class TierPlanner {
   const MemoryRequest& request_;
   ModelOptions model_;
   const TierRequest& tier_;
-  uint64_t largest_ = 0;  // what must be in staging at once: a neuron, or a run that is summed together
+  uint64_t largest_ = 0;  // minimum of staging: a neuron, or a run that is summed together
   Bounce bounce_;
   Bounce direct_;
   uint64_t fixed_ = 0;
@@ -308,7 +307,7 @@ Error too_much_memory(std::string_view tier, uint64_t taken, const MemoryLimit& 
 
 namespace {
 
-// A chunk has as many rows as the tightest tier allows.
+// The tightest tier limits the rows of a chunk.
 Result<MemoryPlan> divide_memory(const Manifest& manifest, const MemoryRequest& request) {
   MemoryPlan plan;
   plan.model = request.model;
@@ -319,7 +318,7 @@ Result<MemoryPlan> divide_memory(const Manifest& manifest, const MemoryRequest& 
     const TierPlanner& planner = planners.emplace_back(manifest, request, tier);
     planner.automatic() ? ++to_choose : given += planner.wanted();
   }
-  // Tiers whose capacity is to be chosen share what those leave to which one was given.
+  // Tiers with an automatic capacity share the memory that the given capacities leave.
   uint64_t left = request.most.left_bytes - std::min(request.most.left_bytes, given);
   uint64_t taken = 0;
   for (TierPlanner& planner : planners) {

@@ -9,7 +9,8 @@
 namespace tierd {
 namespace {
 
-// The units that attend, each with neighbouring KV heads; where there are more units than heads, the first.
+// Divides the KV heads among the attending units, each with adjacent heads; if there are too few, the last
+// units get none.
 std::vector<UnitRole> divide_heads(const ModelConfig& config, const ModelOptions& options) {
   std::vector<UnitRole> roles(options.units, UnitRole{.dense = false});
   roles[options.dense].dense = true;
@@ -43,7 +44,7 @@ class Planner {
  private:
   const ComputePlan& dense() const { return plan_.units[options_.dense].compute; }
 
-  // Alike in every unit.
+  // All units have the same places.
   void place_activations() {
     const ComputePlan& compute = dense();
     const std::vector<uint64_t> offsets = buffer_offsets(compute);
@@ -62,7 +63,7 @@ class Planner {
     }
   }
 
-  // What the routers write, of which the segment after an expert takes how much of it a row gets.
+  // Returns the buffer of the routers' output, with the weights of the rows for the segment after an expert.
   static BufferId routing_of(const ComputePlan& compute) {
     for (const SiteWork& site : compute.sites) {
       for (const Step& step : site.after) {
@@ -82,7 +83,7 @@ class Planner {
     }
   }
 
-  // What attention leaves, and where.
+  // Returns the units that have columns of attention's output.
   std::vector<UnitColumns> heads_given() const {
     std::vector<UnitColumns> columns;
     const uint32_t of_head = queries() * manifest_.config.head_dim;
@@ -92,7 +93,7 @@ class Planner {
     return columns;
   }
 
-  // What attention needs: queries, keys, values of the unit's heads.
+  // Returns the columns that attention needs: queries, keys and values of each unit's heads.
   std::vector<UnitColumns> heads_taken() const {
     const ModelConfig& config = manifest_.config;
     std::vector<UnitColumns> columns;
@@ -114,8 +115,8 @@ class Planner {
     }
   }
 
-  // Those of the sites, then what some are stored in besides. A tied head is used whole in every step, the
-  // embedding a row at a time: the head owns theirs.
+  // Adds the editions of the sites, then further stored editions. A step uses a tied head whole, the
+  // embedding a row at a time: the head owns the shared edition.
   void add_editions() {
     std::vector<SiteId> owner_of(manifest_.sites.size());
     std::iota(owner_of.begin(), owner_of.end(), SiteId{0});
@@ -145,7 +146,7 @@ class Planner {
     }
   }
 
-  // A further one of the site, which is made of its best one where a memory recodes.
+  // Adds an edition that is made of the site's best one where a memory recodes.
   void add_recoded_edition(SiteId owner, const StoredSite& recoded) {
     const EditionId of = plan_.sites[owner].editions.front();
     const auto made = static_cast<EditionId>(plan_.sites.editions.size());
@@ -159,7 +160,7 @@ class Planner {
     unit.compute.made[edition] = how;
   }
 
-  // For each that is compressed one that is dense, in the place of it where a memory expands.
+  // Adds a dense edition for each compressed one, which replaces it where a memory expands.
   void add_expanded_editions() {
     const auto stored = static_cast<EditionId>(stored_.size());
     for (EditionId e = 0; e < stored; ++e) {
@@ -173,14 +174,14 @@ class Planner {
       for (uint32_t i = 0; i < dense.n; ++i) dense.bytes[i] = static_cast<uint32_t>(site.dense_bytes(i));
       for (UnitPlan& unit : plan_.units) {
         unit.compute.editions.push_back(site.encodings);
-        if (site.compression != Compression::bitmap) continue;  // what a codec made is expanded as it is read
+        if (site.compression != Compression::bitmap) continue;  // the reading agent expands codecs
         is_made(unit, static_cast<EditionId>(expanded), {e, owner});
       }
     }
   }
 
   static std::optional<CompressedNeurons> compressed(const StoredSite& stored) {
-    if (stored.compression != Compression::bitmap) return std::nullopt;  // nobody computes from others
+    if (stored.compression != Compression::bitmap) return std::nullopt;  // units compute from bitmaps alone
     return CompressedNeurons{*Bitmap::of(stored.cut, stored.encodings), stored.compressed};
   }
 
@@ -192,7 +193,7 @@ class Planner {
     edition.slot_bytes = static_cast<uint32_t>(stored.slot_bytes());
     edition.first_extent = stored.first_extent;
     edition.stride = stored.stride;
-    // Dense neurons are alike, but for rows: the last may be smaller, and parts differ in encoding.
+    // Dense neurons of a site have one size, except rows: the last may be smaller, and encodings differ.
     const bool alike = !is_cut_into<Rows>(stored.cut) && stored.compressed.empty();
     edition.bytes.assign(edition.n, static_cast<uint32_t>(stored.neuron_bytes(0)));
     for (uint32_t i = 1; !alike && i < edition.n; ++i)
@@ -214,14 +215,14 @@ class Planner {
     cut_site(site, stored.cut);
     if (stored.group == OpGroup::embed) {
       site.set = Site::Set::given;
-      site.n_out = site.n_in;  // it gives rows as they are
+      site.n_out = site.n_in;  // an embedding copies its rows
     }
     if (stored.group == OpGroup::experts) site.set = Site::Set::chosen;
     site.never_silent = never_silent(stored);
     return site;
   }
 
-  // A channel gives nothing where its input is 0, a neuron of a network where its activation is.
+  // A channel contributes nothing if its input is 0, a neuron of a network if its activation is.
   bool never_silent(const StoredSite& stored) const {
     if (stored.n_column_parts() == 0) return false;
     switch (stored.group) {
@@ -254,8 +255,7 @@ void cut_site(Site& site, const Cut& cut) {
   site.n_out = outputs(cut);
 }
 
-// An edition that is made stands beside the one that it is made of, as a further one of its sites, or in the
-// place of that one.
+// An edition that is made of another one is either a further edition of its sites, or replaces the other.
 void hold_editions(ModelPlan& plan, Memory& memory, uint16_t unit, MadeThere there) {
   const std::vector<Edition>& editions = plan.sites.editions;
   memory.held.clear();
@@ -272,7 +272,7 @@ void hold_editions(ModelPlan& plan, Memory& memory, uint16_t unit, MadeThere the
   }
   if (unit == Topology::kNoUnit) return;
   ComputePlan& compute = plan.units[unit].compute;
-  // What its agent makes.
+  // Its agent makes only the editions held there.
   for (EditionId e = 0; e < compute.made.size(); ++e) {
     if (!memory.holds(e)) compute.made[e].reset();
   }

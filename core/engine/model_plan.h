@@ -1,6 +1,5 @@
-// Turns a store's manifest into what the kernel schedules (sites) and what each computing agent runs
-// (programs). With unit_plan.h this is the one place that knows how a transformer layer is put together out
-// of sites and dense segments.
+// Turns a store's manifest into sites for the kernel and programs for each computing agent. Only this file
+// and unit_plan.h know how a transformer layer is made of sites and dense segments.
 #pragma once
 
 #include <cstdint>
@@ -19,25 +18,25 @@ struct ModelPlan {
   SiteTable sites;  // the first is the embedding, the last the head
   std::vector<UnitPlan> units;
 
-  // What all units have in common: shapes, buffers, editions.
+  // The part that all units have in common: shapes, buffers, editions.
   const ComputePlan& any() const { return units.front().compute; }
 };
 
-// What the kernel knows of a cut: how many neurons there are, how their results become the site's, and the
-// number by which plugins are told.
+// Sets the fields of a site that describe its cut: the number of neurons, how their results become the
+// site's, and the axis number for plugins.
 void cut_site(Site& site, const Cut& cut);
 
-// What becomes of neurons on their way into a memory.
+// The conversions of neurons on their way into a memory.
 struct MadeThere {
-  bool expands = false;  // what the store has compressed is expanded
-  bool recodes = false;  // they are encoded anew in the edition in which they are wanted
+  bool expands = false;  // compressed neurons are expanded
+  bool recodes = false;  // neurons are encoded in the edition in which they are wanted
 };
 
-// Says in which editions a memory holds those of the plan (Memory::held), which is nothing where none of them
-// is made of another one; and that its unit, kNoUnit for none, computes from those.
+// Sets the editions that a memory holds (Memory::held), empty if no edition is made of another, and restricts
+// its unit, kNoUnit for none, to them.
 void hold_editions(ModelPlan& plan, Memory& memory, uint16_t unit, MadeThere there);
 
-// `manifest` as read_manifest checked it. `options`: units that there are.
+// `manifest`: checked by read_manifest. `options`: names existing units.
 ModelPlan plan_model(const Manifest& manifest, const ModelOptions& options);
 
 }  // namespace tierd

@@ -9,7 +9,7 @@
 
 namespace tierd {
 
-// Before the first chunk is computed, not in the middle.
+// Checked before the first chunk is computed, not in the middle.
 Status Session::check_room(size_t tokens) const {
   if (position() + tokens <= engine_.context()) return {};
   return Error{Code::no_space, "context",
@@ -100,7 +100,7 @@ Result<size_t> Session::append_guesses(std::span<const uint32_t> tokens,
   return kept;
 }
 
-// The KV cache keeps what it has: a position is written before it is read again.
+// The KV cache is unchanged: a position is written before it is read again.
 void Session::truncate(size_t tokens) {
   TIERD_CHECK(tokens <= tokens_.size());
   tokens_.resize(tokens);
@@ -109,7 +109,7 @@ void Session::truncate(size_t tokens) {
 Result<Session::Loss> Session::append_with_loss(std::span<const uint32_t> tokens) {
   Loss loss;
   if (tokens.empty()) return loss;
-  // The last token is only predicted, never fed.
+  // The last token is only predicted, never appended.
   TIERD_TRY(append_with_logits(tokens.first(tokens.size() - 1), [&](size_t i, std::span<const float> logits) {
     loss.nats -= logprobs_of(logits, tokens[i + 1], 0).chosen.logprob;
     ++loss.tokens;

@@ -13,21 +13,21 @@
 namespace tierd {
 namespace {
 
-// The activations. What a layer needs one after the other shares a buffer.
+// The buffers of activations. Values that a layer needs one after the other share a buffer.
 enum Buffer : BufferId {
   kStream,  // the residual stream x
-  kNormed,  // what a norm made of it
-  kApart,   // what the FFN's norm made of it before attention was added, where both are parallel
+  kNormed,  // output of a norm
+  kApart,   // output of the FFN's norm in a parallel layer, before attention is added
   kWide,    // q, k, v side by side; gate, up side by side
   kInner,   // the heads' outputs; the activated FFN
-  kBranch,  // what o and down give back to the stream
+  kBranch,  // output of o and down
   kPicked,  // normed rows whose logits are wanted
   kLogits,
-  kContribution,  // what each neuron gave
-  kRouting,       // how much of each expert a row gets
+  kContribution,  // contribution of each neuron
+  kRouting,       // the router's weight of each expert, for each row
   kChosen,        // inputs of experts, for each row that uses one
-  kGiven,         // and what they give
-  kOrdered,       // what a site computes from, in the order of its channels
+  kGiven,         // the results of experts for these rows
+  kOrdered,       // a site's input in the order of its channels
 };
 
 class UnitPlanner {
@@ -44,7 +44,7 @@ class UnitPlanner {
     compute.kv = options.kv;
     compute.int8_activations = options.int8_activations;
     const uint32_t logit_rows = std::min(options.logit_rows, options.max_rows);
-    // An expert's gate and up are computed side by side, each in whole row groups.
+    // Gate and up of an expert are adjacent in the buffer, each in whole row groups.
     const uint32_t d_ff =
         config_.is_mixture() ? static_cast<uint32_t>(align_up(config_.d_ff, kGroupRows)) : config_.d_ff;
     const uint32_t up = config_.gated ? 2 * d_ff : d_ff;
@@ -161,7 +161,7 @@ class UnitPlanner {
     }
   }
 
-  // All but attention.
+  // Adds all segments except attention.
   void add_segments(const StoredSite& stored, const std::string& layer, SiteWork& work) {
     const std::vector<Range> all = {{0, outputs(stored.cut)}};
     switch (stored.group) {
@@ -188,7 +188,7 @@ class UnitPlanner {
       case OpGroup::o:
         add_biases(stored, kBranch, all, work.after);
         work.after.push_back(add_to_stream());
-        // The engine asks who uses which expert before the first of them is passed.
+        // The engine reads the router's output before it passes the first expert.
         if (manifest_.experts == ExpertCut::channels) add_router(layer, work.after);
         break;
       case OpGroup::down:
@@ -222,7 +222,7 @@ class UnitPlanner {
         break;
       case OpGroup::expert_down:
         add_biases(stored, kGiven, all, work.after);
-        // The residual stream adds them up, in the order of the experts.
+        // The results are added to the residual stream, in the order of the experts.
         work.after.push_back({.kind = StepKind::add_chosen,
                               .in = kGiven,
                               .out = kStream,
@@ -241,12 +241,12 @@ class UnitPlanner {
     }
   }
 
-  // Where a site finds its input, which is otherwise in `buffer`.
+  // Return the buffer of a site's input: `buffer`, or kOrdered if channels have an order.
   BufferId channels_of(BufferId buffer) const { return config_.channel_order ? BufferId{kOrdered} : buffer; }
   BufferId expert_channels_of(BufferId buffer) const {
     return config_.expert_order ? BufferId{kOrdered} : buffer;
   }
-  // The other operator of an expert.
+  // Returns the name of the `down` operator of the same expert.
   static std::string down_of(const StoredSite& up) {
     return up.name.substr(0, up.name.rfind('.') + 1) + "down";
   }
@@ -259,10 +259,10 @@ class UnitPlanner {
                        .weight = tensor(site + ".order")});
   }
 
-  // The two norms of a parallel layer read the same x, at once.
+  // In a parallel layer with an FFN norm, both norms read the same x.
   bool reads_apart() const { return config_.parallel && config_.ffn_norm; }
 
-  // In a parallel layer, what was normed before attention was added.
+  // Returns the buffer of the FFN's input; in a parallel layer it was normed before attention is added.
   BufferId ffn_input() const { return reads_apart() ? kApart : kNormed; }
   FeedForward feed_forward(const std::string& layer) {
     return {.activation = config_.activation,
@@ -282,7 +282,7 @@ class UnitPlanner {
             .threshold = config_.activation_threshold};
   }
 
-  // What experts compute from, and who of them a row uses.
+  // Adds the norm of the experts' input, and the router.
   void add_router(const std::string& layer, Program& program) {
     program.push_back(norm(layer + "ffn_norm", kNormed));
     program.push_back({.kind = StepKind::route,
@@ -294,7 +294,7 @@ class UnitPlanner {
                        .sum_to_one = config_.expert_weights_sum_to_one});
   }
 
-  uint32_t queries() const { return config_.n_heads / config_.n_kv_heads; }  // that share a KV head
+  uint32_t queries() const { return config_.n_heads / config_.n_kv_heads; }  // heads of a KV head
   Range q_columns() const {
     const uint32_t of_head = queries() * config_.head_dim;
     return {role_.first_head * of_head, role_.heads * of_head};
@@ -306,7 +306,7 @@ class UnitPlanner {
     const Range keys = k_columns();
     return {keys.first + config_.kv_dim(), keys.count};
   }
-  // What of the site's output is the role's: neighbours in one go.
+  // Merges adjacent ranges of columns.
   std::vector<Range> join(std::initializer_list<Range> ranges) const {
     std::vector<Range> joined;
     for (const Range& range : ranges) {
@@ -320,7 +320,7 @@ class UnitPlanner {
   }
   std::vector<Range> columns_of_heads() const { return join({q_columns(), k_columns(), v_columns()}); }
 
-  // Position, cache and attention between q, k, v and o.
+  // Adds position encoding, KV cache and attention, between q, k, v and o.
   void add_attention(uint32_t layer, Program& program) {
     const Range q = q_columns(), k = k_columns(), v = v_columns();
     if (config_.qk_norm) {
@@ -383,7 +383,7 @@ class UnitPlanner {
     return {.kind = StepKind::add, .in = kBranch, .out = kStream, .width = config_.d_model};
   }
 
-  // Where the site's output has a bias in these columns.
+  // Adds the biases of the site's output in these columns.
   void add_biases(const StoredSite& stored, BufferId out, std::span<const Range> ranges, Program& program) {
     for (const Range& range : ranges) {
       uint32_t column = 0;
