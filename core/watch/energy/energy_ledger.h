@@ -1,5 +1,4 @@
-// What a run costs in joules and in grams of CO2, part by part: as its machine is described, or as it is
-// measured.
+// The joules and grams of CO2 of a run, part by part: modelled by a description, or measured.
 //
 //   energy       = sum over memories of size x power per unit x time + power of processors x time
 //   operational  = energy x intensity of the grid
@@ -22,7 +21,7 @@ enum class EnergyPart : uint8_t { processor, gpu, dram, flash };
 inline constexpr size_t kEnergyParts = 4;
 std::string_view name(EnergyPart part);
 
-// How much of each part is in use, [parts]: processors and GPUs, GB of DRAM, the flash.
+// The amount of each part in use, [parts]: processors and GPUs, GB of DRAM, the flash.
 using UsedParts = std::array<double, kEnergyParts>;
 
 struct EnergyUse {
@@ -38,13 +37,13 @@ struct EnergyUse {
 // [parts]
 using EnergyUses = std::array<EnergyUse, kEnergyParts>;
 
-// What `used` takes in so many seconds, each part for as long as it is in use, by the description.
+// Returns the energy of `used` by the description, each part for its number of seconds.
 EnergyUses modelled_use(const PowerDescription& power, const UsedParts& used,
                         const std::array<double, kEnergyParts>& seconds);
 EnergyUse sum(const EnergyUses& uses);
 double operational_grams(const PowerDescription& power, double joules);
 
-// A part of a run, and what it took.
+// A part of a run, with its energy and emissions.
 struct EnergySpan {
   double seconds = 0;
   uint64_t tokens = 0;
@@ -54,7 +53,7 @@ struct EnergySpan {
 
   double watts() const { return seconds > 0 ? joules / seconds : 0; }
   double grams() const { return operational_grams + embodied_grams; }
-  // 0 where there are no tokens.
+  // 0 if there are no tokens.
   double joules_per_token() const { return per_token(joules); }
   double grams_per_token() const { return per_token(grams()); }
   double embodied_grams_per_token() const { return per_token(embodied_grams); }
@@ -63,54 +62,54 @@ struct EnergySpan {
   double per_token(double value) const { return tokens == 0 ? 0 : value / static_cast<double>(tokens); }
 };
 
-// This is what report, JSON and /metrics show.
+// The totals that report, JSON and /metrics show.
 struct EnergyTotals {
   struct Part {
     EnergyPart part = EnergyPart::processor;
-    std::string meter;  // that has measured it; empty: it is modelled
-    std::string why;    // it is modelled; empty where nothing measures such a part anywhere
+    std::string meter;  // the meter that measured it; empty: modelled
+    std::string why;    // why it is modelled; empty for a part that has no kind of meter
     double decode_joules = 0;
     double run_joules = 0;
   };
-  // A part of a described machine that no hardware of this one has played: it has no joules in a run.
+  // A part of a described machine that this machine lacks: its joules are not counted.
   struct NotCounted {
     EnergyPart part = EnergyPart::gpu;
     std::string why;
   };
-  std::string described_by;  // a file
+  std::string described_by;  // path of the description
   double grams_per_kwh = 0;
-  std::vector<Part> parts;  // that were in use
+  std::vector<Part> parts;  // the parts in use
   std::vector<NotCounted> not_counted;
   EnergySpan decode;
-  EnergySpan run;  // everything since it began to count
+  EnergySpan run;  // everything since the ledger was started
 };
 
-// Where a run stands. All numbers but `used` only rise.
+// The state of a run. All numbers except `used` only increase.
 struct EnergyReading {
   uint64_t now_ns = 0;     // by the run's clock
-  uint64_t busy_ns = 0;    // of it: loading and making steps; processors that wait are charged nothing
-  uint64_t decode_ns = 0;  // of that: steps of decoding
+  uint64_t busy_ns = 0;    // part of now_ns spent on loading and steps; waiting processors are not charged
+  uint64_t decode_ns = 0;  // part of busy_ns spent on steps of decoding
   uint64_t decoded_tokens = 0;
-  uint64_t generated_tokens = 0;  // those, and the first of each text
+  uint64_t generated_tokens = 0;  // decoded ones, and the first token of each text
   uint64_t flash_bytes = 0;
-  UsedParts used = {};  // now; of the flash, what there is
+  UsedParts used = {};  // now; for the flash, the device, read or not
 };
 
-// Counts from look to look. What is in use at the end of an interval is taken for what was in use all along
-// it; the flash is in use in intervals in which it was read. What a meter has counted in an interval is
-// decode's by decode's share of the time. One thread.
+// Sums energy from update to update. The parts in use at the end of an interval count as in use for all of
+// it; the flash is in use in intervals in which it was read. Decode is charged with the share of a meter's
+// interval that it has of the time. One thread.
 class EnergyLedger {
  public:
   EnergyLedger(PowerDescription power, EnergyMeters meters, const EnergyReading& begin);
 
   void look(const EnergyReading& now);
-  // As of the last look.
+  // The totals as of the last update.
   EnergyTotals totals() const;
 
  private:
   struct Metered {
-    std::unique_ptr<EnergyMeter> meter;  // NULL: there is none, or it has failed
-    std::string why;                     // there is none
+    std::unique_ptr<EnergyMeter> meter;  // NULL: none, or it has failed
+    std::string why;                     // why there is none
     double last = 0;                     // joules
     double decode_joules = 0;
     double run_joules = 0;

@@ -1,4 +1,4 @@
-// Devices that measure what they draw.
+// Devices that measure their own energy.
 #pragma once
 
 #include <memory>
@@ -9,16 +9,16 @@
 
 namespace tierd {
 
-// One device, or all of a kind. Asking takes some microseconds to a millisecond. One thread.
+// One device, or all of a kind. A reading takes microseconds to a millisecond. One thread.
 class EnergyMeter {
  public:
   virtual ~EnergyMeter() = default;
   virtual const char* name() const = 0;  // "RAPL"
-  // Returns the joules since some time of its own. They only rise. Nothing: it cannot tell any more.
+  // Returns the joules since an arbitrary start; they only increase. Nothing if the meter has failed.
   virtual std::optional<double> joules() = 0;
 };
 
-// A meter, or why there is none.
+// A meter, or the reason why there is none.
 using FoundMeter = Result<std::unique_ptr<EnergyMeter>>;
 
 struct EnergyMeters {
@@ -27,7 +27,7 @@ struct EnergyMeters {
   FoundMeter dram;
 };
 
-// The same reason for all of them.
+// Returns three times the same reason.
 EnergyMeters no_meters(const Error& why);
 
 }  // namespace tierd

@@ -29,7 +29,7 @@ class Nvml final : public EnergyMeter {
 }  // namespace
 
 Result<NvmlLibrary> load_nvml() {
-  // It stays loaded: it keeps threads and the driver's files open as it likes.
+  // The library is never unloaded, because it keeps threads and the driver's files open.
   void* const file = ::dlopen(kFile, RTLD_NOW | RTLD_LOCAL);
   if (file == nullptr) return Error{Code::not_found, kFile, "cannot be loaded"};
   NvmlLibrary library;

@@ -1,13 +1,12 @@
-// NVML: NVIDIA's GPUs count what they draw, their memory included. The library comes with the driver and is
-// loaded where it is there.
+// NVML: NVIDIA's GPUs count their energy, their memory's included. The library is part of the driver and is
+// loaded if it is installed.
 #pragma once
 
 #include "core/watch/energy/energy_meter.h"
 
 namespace tierd {
 
-// The functions of libnvidia-ml.so.1 that are used, with the names and types that nvml.h gives them; they
-// return 0 for success.
+// The functions of libnvidia-ml.so.1 in use, with nvml.h's names and types; they return 0 for success.
 struct NvmlLibrary {
   int (*init)() = nullptr;
   int (*device_count)(unsigned* count) = nullptr;
@@ -15,11 +14,11 @@ struct NvmlLibrary {
   int (*total_energy)(void* device, unsigned long long* millijoules) = nullptr;
 };
 
-// Error: not_found, saying what is missing.
+// Error: not_found, naming what is missing.
 Result<NvmlLibrary> load_nvml();
 
-// The one GPU of the machine: where there are several, nobody here knows which of them the driver has given
-// to a run. Errors: unsupported for several, and for one that counts nothing; not_found for none.
+// Returns the meter of the machine's only GPU: with several, the one that the driver has assigned to a run is
+// unknown. Errors: unsupported for several, and for one that counts no energy; not_found for none.
 FoundMeter nvml_meter(const NvmlLibrary& library);
 
 }  // namespace tierd

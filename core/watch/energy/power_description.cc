@@ -21,7 +21,7 @@ constexpr double kLeastYears = 0.01;
 constexpr double kMostYears = 1000;
 constexpr uint32_t kMostCores = 65536;
 
-// A table of a description and its keys by their whole names. Remembers the first thing that is wrong.
+// A table of a description, with the full names of its keys. Keeps the first error.
 class PowerTable {
  public:
   PowerTable(std::string path, std::string name, const toml::table& table, Status& status)
@@ -45,7 +45,7 @@ class PowerTable {
     return least;
   }
   bool has(std::string_view key) const { return table_.contains(key); }
-  // The device that this table describes; `watts`: its key for power.
+  // Returns the device that this table describes; `watts`: its key for power.
   DevicePower device(std::string_view watts, std::string_view kilograms) {
     DevicePower power{.watts = number(watts, 0, kMostWatts)};
     if (!has(kilograms) && !has("life_years")) return power;
@@ -114,7 +114,7 @@ Result<PowerDescription> read_power(const std::string& name) {
 Result<PowerDescription> choose_power(const std::string& energy, const std::string& machine) {
   if (!energy.empty()) return read_power(energy);
   if (!machine.empty()) {
-    // Whether the file is there, and what else is wrong with it, virtual time tells.
+    // Errors of the file are reported by virtual time.
     const auto file = read_machine_file(machine);
     if (file.ok() && file->table.contains("energy")) return read_table(*file);
   }

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// "intel-rapl-mmio:0" shows the counters of a package once more.
+// "intel-rapl-mmio:0" repeats the counters of a package.
 constexpr std::string_view kZonePrefix = "intel-rapl:";
 constexpr double kJoulesOfMicro = 1e-6;
 
@@ -65,14 +65,14 @@ class Rapl final : public EnergyMeter {
  private:
   struct Counter {
     fs::path file;
-    uint64_t most = 0;  // µJ, after which it begins anew at 0
+    uint64_t most = 0;  // µJ, after which it wraps to 0
     uint64_t last = 0;
   };
   std::vector<Counter> counters_;
   uint64_t counted_uj_ = 0;
 };
 
-// "package-0" is of the kind "package", "dram" of "dram".
+// Returns whether a zone's name is of a domain: "package-0" is of "package", "dram" of "dram".
 bool is_of(std::string_view name, std::string_view domain) {
   return name.starts_with(domain) && (name.size() == domain.size() || name[domain.size()] == '-');
 }

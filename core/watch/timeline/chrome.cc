@@ -16,17 +16,17 @@ using nlohmann::json;
 
 constexpr size_t kFlushBytes = size_t{1} << 20;
 
-// Rows have numbers; viewers show them in this order.
+// The numbers of rows; viewers show them in this order.
 enum FixedRow : uint32_t { kSteps = 1, kPasses, kPredictor, kWaits, kFirstAgentRow = 1000 };
-constexpr uint32_t kRowsOfOneSort = 1000;  // more slices than credits never lie side by side
-constexpr uint32_t kSortsOfAgents = 5;     // reads of three priorities, copies, the rest
+constexpr uint32_t kRowsOfOneSort = 1000;  // overlapping slices of an agent are limited by its credits
+constexpr uint32_t kSortsOfAgents = 5;     // reads of three priorities, copies, runs
 
-// In a string of JSON.
+// Returns a JSON string.
 std::string escaped(const std::string& text) {
   return json(text).dump(-1, ' ', true, json::error_handler_t::replace);
 }
 
-// Tells the sorts of an agent's work apart; each sort has rows of its own.
+// Returns the sort of an agent's work; each sort has rows of its own.
 uint32_t sort_of(const Slice& slice) {
   if (slice.is_read()) return static_cast<uint32_t>(slice.priority);
   return slice.op == Op::run ? 4 : 3;
@@ -80,7 +80,7 @@ class ChromeTrace {
     }
   }
 
-  // After all slices.
+  // Appends the curve, after all slices.
   void bytes_in_flight(const std::vector<const Slice*>& slices) {
     struct Change {
       uint64_t ns;
@@ -167,7 +167,8 @@ class ChromeTrace {
     put(slice, row_of(slice), name, args);
   }
 
-  // The first row of its sort that is free when it begins. Slices come by their beginning.
+  // Returns the first row of the slice's sort that is free when it begins. Slices are added in the order of
+  // their beginnings.
   uint32_t row_of(const Slice& slice) {
     const uint32_t agent = slice.agent < names_.agents.size() + 1 ? slice.agent : 0;
     const uint32_t sort = agent * kSortsOfAgents + sort_of(slice);
@@ -198,7 +199,7 @@ class ChromeTrace {
   std::FILE* out_;
   std::string text_;  // not yet written
   std::vector<std::string> site_names_;
-  std::vector<std::vector<uint64_t>> lanes_;  // by agent and sort: the end of the last slice in each
+  std::vector<std::vector<uint64_t>> lanes_;  // by agent and sort: the end of the last slice in each row
 };
 
 }  // namespace

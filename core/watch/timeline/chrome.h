@@ -11,17 +11,17 @@
 
 namespace tierd {
 
-// What numbers in slices mean.
+// The names of the numbers in slices.
 struct TimelineNames {
   std::map<std::string, std::string> facts;  // for people: model, budget, threads …
   const SiteTable* sites = nullptr;
   std::vector<std::string> agents;  // agent n at n - 1
-  uint64_t start_ns = 0;            // where the picture begins
+  uint64_t start_ns = 0;            // the origin of the picture's time
 };
 
-// Rows: steps, the passes of the kernel, the predictor, waits, and each agent's work, reads apart by
-// priority; slices of a row that overlap lie side by side in rows of their own. A curve: the bytes of reads
-// in flight. Error: io_error naming `name`, which is where `out` leads.
+// Writes rows for steps, the passes of the kernel, the predictor, waits, and each agent's work, with reads
+// separated by priority; overlapping slices of a row get rows of their own. A curve shows the bytes of reads
+// in flight. Error: io_error naming `name`, the file of `out`.
 Status write_chrome_trace(const Timeline& timeline, const TimelineNames& names, std::FILE* out,
                           const std::string& name);
 

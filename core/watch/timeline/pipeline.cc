@@ -39,7 +39,7 @@ std::optional<Activity> activity_of(const Slice& slice) {
   return std::nullopt;
 }
 
-// One more slice of an activity from here on, or one less.
+// The begin or end of a slice of an activity.
 struct Edge {
   uint64_t ns;
   int8_t change;
@@ -54,7 +54,7 @@ void add_edges(const Slice& slice, Activity activity, std::vector<Edge>& edges) 
 
 using Slices = std::vector<const Slice*>;
 
-// The steps that count, by their beginning.
+// Returns the steps that count, in the order of their beginnings.
 Slices whole_decode_steps(const Slices& slices, uint64_t whole_from_ns) {
   Slices steps;
   for (const Slice* slice : slices) {
@@ -88,7 +88,7 @@ PipelineTimes pipeline_times(const Timeline& timeline) {
     if (activity == kCopy) times.copied_bytes += slice->bytes;
     if (activity == kPreload) times.preload_bytes += slice->bytes, times.preload_reads += slice->reads;
   }
-  // Ends come first, so that a step that begins where another ends is another.
+  // Ends come first, so that two adjacent steps stay separate.
   std::sort(edges.begin(), edges.end(),
             [](const Edge& a, const Edge& b) { return a.ns != b.ns ? a.ns < b.ns : a.change < b.change; });
 

@@ -1,4 +1,4 @@
-// Fills a timeline while a run goes on.
+// Fills a timeline during a run.
 #pragma once
 
 #include <cstdint>

@@ -6,7 +6,7 @@
 
 namespace tierd {
 
-// Memory that is not written to yet costs nothing.
+// Reserved memory that is not written yet costs nothing.
 Timeline::Timeline(size_t most) : most_(most) {
   TIERD_CHECK(most != 0);
   slices_.reserve(std::min(most, kMost));
@@ -41,7 +41,7 @@ void Timeline::passes_end(uint64_t ns) {
 
 void Timeline::step_ends(uint64_t ns) {
   passes_end(ns);
-  if (!step_) return;  // it was given up before its first pass
+  if (!step_) return;  // the step was given up before its first pass
   step_->end_ns = ns;
   add(*step_);
   step_.reset();
@@ -53,7 +53,7 @@ void Timeline::served(const Message& message, const Done& done) {
   slice.begin_ns = done.start_ns;
   slice.end_ns = std::max(done.start_ns, done.done_ns);
   slice.kind = Slice::Kind::message;
-  // Only a read that is not needed yet expires, and it does so whatever it became later.
+  // Only reads ahead have an expiry step, and keep it when they are raised.
   const bool ahead = message.expires_step != kNoStep;
   slice.priority = ahead ? Priority::prefetch : message.priority;
   slice.raised = ahead && message.priority == Priority::demand;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kMostMemories = 16;
 
-// The fields of each struct, once for both directions.
+// The fields of each struct, for both directions.
 template <class M, class F>
 void each_field(M& m, F&& f) requires std::is_same_v<std::remove_const_t<M>, Message> {
   f(m.id.slot), f(m.id.generation), f(m.op), f(m.priority), f(m.lane), f(m.flags), f(m.agent);
@@ -39,7 +39,7 @@ constexpr uint64_t most_of(DoneStatus) {
   return static_cast<uint64_t>(DoneStatus::lost);
 }
 
-// A mask of the fields that differ from those of a fresh struct, then these.
+// Writes a mask of the fields that differ from a default struct, then these fields.
 template <class S>
 void put(TraceOut& out, const S& value) {
   static const S fresh{};
@@ -84,7 +84,7 @@ std::optional<std::vector<uint32_t>> get_optional_neurons(TraceIn& in) {
   return get_numbers(in);
 }
 
-// The bits of each score.
+// Writes the bits of each score.
 void put(TraceOut& out, const std::vector<float>& scores) {
   out.number(scores.size());
   for (const float score : scores) out.number(std::bit_cast<uint32_t>(score));
@@ -299,7 +299,7 @@ void get(TraceIn& in, Delivered& e) {
   e.withdrawn = in.number(1) != 0;
 }
 
-// The kind of an event is its place in the variant: kinds are only ever added at its end.
+// The kind of an event is its index in the variant: new kinds are only added at its end.
 template <size_t I = 0>
 void get_kind(TraceIn& in, uint64_t kind, Event& event) {
   if constexpr (I < std::variant_size_v<decltype(event.what)>) {

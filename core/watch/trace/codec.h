@@ -1,6 +1,6 @@
-// Events as bytes: a tag, the time since the event before, and the fields that are not zero, as numbers of
-// seven bits a byte. Lists of neurons and units are written as runs of equal steps, so that a dense site
-// costs as much as one neuron.
+// Events as bytes: a tag, the time since the previous event, and the fields that are not zero, as numbers of
+// seven bits a byte. Lists of neurons and units are written as runs of equal steps, so a dense site costs as
+// much as one neuron.
 #pragma once
 
 #include <cstddef>
@@ -13,15 +13,15 @@
 
 namespace tierd {
 
-// A block with more events, or whose lists hold more entries, is not believed.
+// A block with more events, or with lists of more entries, is refused.
 inline constexpr uint32_t kMostEventsInBlock = 1u << 16;
 inline constexpr uint64_t kMostListedInBlock = 1u << 22;
 
-// Appends events to a block of bytes. Times are relative to the event before in the same block.
+// Appends events to a block of bytes. Times are relative to the previous event of the block.
 class EventEncoder {
  public:
   void add(const Event& event);
-  // Time to begin the next block.
+  // Returns whether the next block should begin.
   bool full() const { return bytes_.size() >= kBlockBytes || listed_ >= kMostListedInBlock / 4; }
   std::span<const std::byte> bytes() const { return bytes_; }
   uint32_t events() const { return events_; }
@@ -35,8 +35,8 @@ class EventEncoder {
   uint32_t events_ = 0;
 };
 
-// Returns all events of a block; nothing of it is trusted. Error: corrupt, with the number of the event in
-// the block.
+// Returns all events of a block, which is untrusted. Error: corrupt, with the number of the event in the
+// block.
 Result<std::vector<Event>> decode_events(std::span<const std::byte> block, const std::string& origin,
                                          uint64_t most_listed = kMostListedInBlock);
 

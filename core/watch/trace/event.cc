@@ -14,7 +14,7 @@ constexpr std::array kPriorityNames = {"demand", "prefetch", "migration"};
 std::string site_name(SiteId site, const SiteTable& sites) {
   return site < sites.size() ? sites[site].name : fmt::format("site {}", site);
 }
-// The owner's name, and where that has several editions which one it is.
+// Returns the owner's name, with the number of the edition if it has several.
 std::string edition_name(EditionId edition, const SiteTable& sites) {
   if (edition >= sites.editions.size()) return fmt::format("edition {}", edition);
   const Site& owner = sites[sites.editions[edition].owner];
@@ -26,7 +26,7 @@ std::string id_text(MessageId id) {
   return fmt::format("#{}.{}", id.slot, id.generation);
 }
 
-// What each event says.
+// Returns the text of each event.
 class Text {
  public:
   explicit Text(const SiteTable& sites) : sites_(sites) {}
@@ -101,7 +101,7 @@ class Text {
           neurons.push_back(unit.unit);
           continue;
         }
-        // One read fetches neurons of several sites where these are stored side by side.
+        // One read fetches neurons of several sites if they are contiguous in the store.
         const Edition& edition = sites_.editions[m.edition];
         const uint32_t neuron = edition.neuron_of(unit.unit);
         if (neuron < edition.n && edition.extent_of(neuron) == unit.unit) neurons.push_back(neuron);
@@ -168,7 +168,7 @@ Measured measured_event(SiteId site, const ActiveSet& active) {
 PassBegins pass_event(SiteId site, const Pass& pass) {
   PassBegins begins{site, pass.step, pass.rows, pass.bypass_caches, std::nullopt, {}};
   if (pass.given != nullptr) begins.given = listed(*pass.given);
-  // RowInfo has them in 32 bits.
+  // RowInfo has sequences in 32 bits.
   for (const uint64_t sequence : pass.sequences) begins.sequences.push_back(static_cast<uint32_t>(sequence));
   return begins;
 }

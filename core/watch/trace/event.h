@@ -1,4 +1,4 @@
-// What a trace is made of: everything that reached the kernel and everything that it decided, in order.
+// The events of a trace: every input and every decision of the kernel, in order.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace tierd {
 
-// Asked of the scheduler; see KernelObserver.
+// Requests to the scheduler; see KernelObserver.
 struct FillBegins {
   bool operator==(const FillBegins&) const = default;
 };
@@ -33,7 +33,7 @@ PassBegins pass_event(SiteId site, const Pass& pass);
 // A sequence of rows, between two steps.
 struct SequenceBegins {
   uint64_t sequence = 0;
-  std::string label = {};  // whose it is, such as a request
+  std::string label = {};  // the client, such as a request
   bool operator==(const SequenceBegins&) const = default;
 };
 struct SequenceEnds {
@@ -54,30 +54,30 @@ struct DrainBegins {
 };
 // Arenas get another size, between two steps.
 struct Resized {
-  std::vector<std::optional<uint64_t>> parts = {};  // [memories] bytes; none: what it has
+  std::vector<std::optional<uint64_t>> parts = {};  // [memories] bytes; none: unchanged
   bool operator==(const Resized&) const = default;
 };
-// Another strategy took the place of the one of its kind, between two steps.
+// A strategy was replaced by another of its kind, between two steps.
 struct Swapped {
   std::string kind;
   StrategyConfig strategy;
   std::string tier = {};  // of a cache that a tier has of its own
   bool operator==(const Swapped&) const;
 };
-// The recorder looked away from here on: the run was interrupted.
+// Recording stopped here, because the run was interrupted.
 struct Interrupted {
   bool operator==(const Interrupted&) const = default;
 };
 
-// Decided by it.
+// Decisions of the scheduler.
 struct Activated {
   SiteId site = 0;
   std::optional<std::vector<uint32_t>> neurons;  // ascending; none: all
-  bool by_row = false;                           // rows used different ones
-  std::vector<float> scores = {};                // of each, where somebody ranks them
+  bool by_row = false;                           // rows use different neurons
+  std::vector<float> scores = {};                // of each neuron, if a strategy ranks them
   bool operator==(const Activated&) const = default;
 };
-// What a predictor that read the site's activations wants read ahead, nearest first.
+// The wishes of a predictor that read the site's activations, nearest first.
 struct LookedAhead {
   struct Wish {
     SiteId site = 0;
@@ -85,20 +85,20 @@ struct LookedAhead {
     std::optional<std::vector<uint32_t>> neurons = std::nullopt;  // ascending; none: all
     uint32_t memory = TIERD_NO_MEMORY;
     uint32_t edition = TIERD_NO_EDITION;
-    std::vector<float> scores = {};  // of each, where it has them
+    std::vector<float> scores = {};  // of each neuron, if the wish has scores
     bool operator==(const Wish&) const = default;
   };
   SiteId site = 0;
   std::vector<Wish> wishes;
   bool operator==(const LookedAhead&) const = default;
 };
-// The neurons that gave something in a pass that was measured.
+// The neurons that fired in a measured pass.
 struct Measured {
   SiteId site = 0;
   std::vector<uint32_t> neurons;  // ascending
   bool operator==(const Measured&) const = default;
 };
-// What was told of a pass to whoever keeps the neurons' heat.
+// The report that the strategy with the neurons' heat received.
 struct HasFired {
   SiteId site = 0;
   std::vector<uint32_t> neurons;  // ascending
@@ -116,7 +116,7 @@ struct Settled {
   bool operator==(const Settled&) const = default;
 };
 
-// Through the dispatcher. Two posts are equal when all but the time at which they were queued is.
+// Messages of the dispatcher. Posts are equal if all their fields except queued_ns are.
 struct Posted {
   Message message;
   std::vector<Unit> units;
@@ -133,7 +133,7 @@ struct Sent {
 struct Delivered {
   Done done;
   bool withdrawn = false;
-  bool operator==(const Delivered&) const;  // all but the times
+  bool operator==(const Delivered&) const;  // compares all fields except the times
 };
 
 struct Event {
@@ -153,13 +153,13 @@ Activated activated_event(SiteId site, const ActiveSet& set);
 LookedAhead looked_ahead_event(SiteId site, const WishList& wishes);
 Measured measured_event(SiteId site, const ActiveSet& active);
 
-// The neurons of a set; none: all.
+// Returns the neurons of a set; none: all.
 std::optional<std::vector<uint32_t>> listed(const ActiveSet& set);
 
-// One line for people: "read layers.3.ffn 12-15 …". `sites` give the names.
+// Returns one line for people: "read layers.3.ffn 12-15 …". `sites` give the names.
 std::string event_text(const Event& event, const SiteTable& sites);
 
-// The neurons as runs: "0-3 7 9-12".
+// Returns the neurons as runs: "0-3 7 9-12".
 std::string runs_text(const std::vector<uint32_t>& neurons);
 
 }  // namespace tierd

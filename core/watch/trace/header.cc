@@ -14,12 +14,12 @@ namespace {
 
 using nlohmann::json;
 
-// More than any model has; what a header asks for is allocated.
+// Limits above any real model, since the reader allocates what a header claims.
 constexpr uint64_t kMostSites = 1u << 20;
 constexpr uint64_t kMostNeurons = 1u << 26;
-// A kernel takes some 100 bytes a neuron, so that a header which is short must not claim many. A site and its
-// edition are some 400 bytes; those of a dense model of 340B have 73,728 neurons, and an embedding may have
-// one for each word.
+// A kernel takes some 100 bytes a neuron, so a short header must not claim many. A site and its edition take
+// some 400 header bytes; those of a dense model of 340B have 73,728 neurons, and an embedding may have one
+// for each word.
 constexpr uint64_t kMostNeuronsOfByte = 256;
 constexpr uint64_t kMostNeuronsOfAny = 1u << 18;
 constexpr uint64_t kMostBlocks = 1u << 20;
@@ -36,7 +36,7 @@ constexpr uint64_t kMostMessages = 1u << 16;
 constexpr uint64_t kMostListBytes = 1u << 30;
 constexpr uint64_t kMostBytes = uint64_t{1} << 46;
 
-// [5, 5, 5, 7] as [[3, 5], [1, 7]].
+// Returns [5, 5, 5, 7] as [[3, 5], [1, 7]].
 json runs(const std::vector<uint32_t>& values) {
   json list = json::array();
   for (size_t i = 0; i < values.size();) {
@@ -92,7 +92,7 @@ json edition_json(const Edition& edition) {
   return object;
 }
 
-// `width`: of the matrix that they are columns of.
+// `width`: the width of the matrix of these columns.
 std::vector<UnitColumns> read_columns(HeaderFields& fields, const json& object, const char* key,
                                       uint32_t width) {
   std::vector<UnitColumns> columns;
@@ -111,7 +111,7 @@ std::vector<UnitColumns> read_columns(HeaderFields& fields, const json& object, 
   return columns;
 }
 
-// `most_neurons`: what is still believed.
+// `most_neurons`: the limit that is left.
 Site read_site(HeaderFields& fields, const json& object, uint64_t most_neurons) {
   Site site;
   site.name = fields.text(object, "name");
@@ -125,7 +125,7 @@ Site read_site(HeaderFields& fields, const json& object, uint64_t most_neurons) 
   site.added = fields.flag(object, "added");
   site.run = static_cast<uint32_t>(fields.number(object, "run", kMostNeurons));
   site.set = static_cast<Site::Set>(fields.number(object, "set", static_cast<uint64_t>(Site::Set::chosen)));
-  if (fields.flag(object, "measurable")) site.contribution.offset = 0;  // nobody looks there
+  if (fields.flag(object, "measurable")) site.contribution.offset = 0;  // the place is not used
   site.n = static_cast<uint32_t>(fields.number(object, "neurons", kMostNeurons));
   if (site.n > most_neurons)
     fields.fail("neurons", fmt::format("are {} of {}, {} more are believed of a header of this size", site.n,
@@ -144,7 +144,7 @@ Site read_site(HeaderFields& fields, const json& object, uint64_t most_neurons) 
   return site;
 }
 
-// `sites`: those of the header, of which the edition's owner is one. `most_neurons`: what is still believed.
+// `sites`: of the header; one of them owns the edition. `most_neurons`: the limit that is left.
 Edition read_edition(HeaderFields& fields, const json& object, const SiteTable& sites,
                      uint64_t most_neurons) {
   Edition edition;
@@ -181,7 +181,8 @@ Edition read_edition(HeaderFields& fields, const json& object, const SiteTable& 
   return edition;
 }
 
-// What nobody holds comes from what the memory lies over.
+// Returns whether a link leads from the memory that this one lies over, which fetches neurons that no memory
+// holds.
 bool is_reached(const Topology& topology, MemoryId memory) {
   const MemoryId over = topology.memory(memory).over;
   return std::ranges::any_of(topology.links,
@@ -248,7 +249,7 @@ void read_topology(HeaderFields& fields, const json& object, TraceHeader& header
   if (topology.units.empty()) fields.fail("units", "are none");
 }
 
-// Each edition is held as it is, as one that is made of it, or as the one that it is made of.
+// Checks that each edition is held as itself, as one made of it, or as the one that it is made of.
 void check_held(HeaderFields& fields, const TraceHeader& header) {
   const std::vector<Edition>& editions = header.sites.editions;
   for (EditionId e = 0; e < editions.size(); ++e) {
@@ -267,7 +268,7 @@ void check_held(HeaderFields& fields, const TraceHeader& header) {
   }
 }
 
-// What the kernel takes for granted.
+// Checks the properties that the kernel assumes.
 void check_sites(HeaderFields& fields, const TraceHeader& header) {
   for (SiteId s = 0; s < header.sites.size() && fields.good(); ++s) {
     const Site& site = header.sites[s];

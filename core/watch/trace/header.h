@@ -1,4 +1,4 @@
-// What a trace says about the run beside its events: enough to build the same kernel again, without weights.
+// The properties of the run beside its events: enough to build the same kernel again, without weights.
 #pragma once
 
 #include <cstdint>
@@ -23,26 +23,27 @@ struct TraceHeader {
   std::map<std::string, std::string> facts;  // for people: model, budget, threads …
   SiteTable sites;
   std::vector<std::vector<uint32_t>> slots;  // [memories][editions] of the arenas
-  // describe_extent is not part of it.
+  // describe_extent is not recorded.
   Scheduler::Options scheduler;
   uint32_t max_messages = 0;
   uint32_t max_units = 0;
   std::vector<TraceAgent> agents;  // agent n at n - 1
   uint64_t seed = 0;
   StrategyConfig predictor, quantizer, cache, balancer;
-  StrategyConfig heat = {};                                // without a name: none of its own
-  std::map<std::string, StrategyConfig> tier_caches = {};  // of tiers that have one of their own
+  StrategyConfig heat = {};                                // without a name: there is no separate one
+  std::map<std::string, StrategyConfig> tier_caches = {};  // of tiers with a cache of their own
 
-  // What the caches had to share out: each memory's, and all.
+  // Return the bytes that each memory's cache could share out, and their sum.
   std::vector<uint64_t> parts() const;
   uint64_t arena_bytes() const;
-  // So many bytes for all instead, [memories], in the same proportion.
+  // Divides `arena_bytes` among the memories in the same proportion.
   std::vector<uint64_t> divide(uint64_t arena_bytes) const;
 };
 
 std::string header_json(const TraceHeader& header);
 
-// Nothing of `text` is trusted: what comes back can be given to a kernel. Error: corrupt, naming the field.
+// Parses and checks an untrusted header: the result can be given to a kernel. Error: corrupt, naming the
+// field.
 Result<TraceHeader> parse_header(std::string_view text, const std::string& origin);
 
 }  // namespace tierd

@@ -1,5 +1,5 @@
-// The fields of a trace's header, which is JSON that nobody trusts: each is checked, and the first that is
-// wrong is remembered.
+// The fields of a trace's header, which is untrusted JSON: each field is checked, and the first error is
+// kept.
 #pragma once
 
 #include <fmt/format.h>
@@ -54,7 +54,7 @@ class HeaderFields {
     fail(key, fmt::format("is not a list of at most {}", most));
     return empty;
   }
-  // At most `cap` numbers, none above `most`.
+  // Reads at most `cap` numbers, each at most `most`.
   void numbers(const json& object, const char* key, uint64_t cap, uint64_t most,
                std::vector<uint32_t>& numbers) {
     for (const json& value : list(object, key, cap)) {

@@ -1,5 +1,5 @@
-// Lists of numbers in as few bytes as a trace has of them. A run of a million neurons takes a dozen bytes of
-// a file, so that the lists of a whole trace are not kept as numbers.
+// Lists of numbers in as few bytes as a trace uses. A run of a million neurons takes a dozen bytes in a file,
+// so the lists of a whole trace must not be kept as numbers.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ class PackedLists {
 
  private:
   std::vector<std::byte> bytes_;
-  std::vector<uint64_t> ends_;  // of each list in `bytes_`
+  std::vector<uint64_t> ends_;  // end of each list in `bytes_`
 };
 
 }  // namespace tierd

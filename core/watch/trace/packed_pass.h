@@ -1,5 +1,5 @@
-// A pass of a recorded run, with what only weights could tell of it. The passes of a whole trace are kept as
-// few bytes as the file has of them, and unpacked one at a time.
+// A pass of a recorded run, with the results that only weights can give. The passes of a whole trace are kept
+// in the file's packed form, and unpacked one at a time.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ class PackedPass {
 
  private:
   SiteId site_;
-  std::vector<std::byte> events_;  // as the trace's codec writes them
+  std::vector<std::byte> events_;  // in the form of the trace's codec
 };
 
 }  // namespace tierd

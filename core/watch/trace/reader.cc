@@ -69,7 +69,7 @@ bool TraceReader::read_block() {
   before_block_ += block_.size();
   block_.clear();
   at_ = 0;
-  ended_ = true;  // unless a block follows
+  ended_ = true;  // reset if a block follows
   const uint64_t left = file_.size_bytes() - offset_;
   TraceBlockHead head;
   if (left < sizeof head) return false;

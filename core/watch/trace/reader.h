@@ -1,4 +1,4 @@
-// Reads a trace, event by event; nothing in the file is trusted.
+// Reads a trace, event by event; the file is untrusted.
 #pragma once
 
 #include <cstdint>
@@ -21,18 +21,18 @@ class TraceReader {
   const std::string& path() const { return file_.path(); }
   const TraceHeader& header() const { return header_; }
 
-  // The next event, or NULL after the last one and after an error.
+  // Returns the next event, or NULL after the last one and after an error.
   const Event* peek();
-  // Goes on to the one behind it.
+  // Skips the event that peek() returned.
   void next() { ++at_; }
-  // Says what went wrong in peek(), such as a damaged block.
+  // Returns the error of peek(), for example a damaged block.
   const Status& status() const { return status_; }
-  // After the last event: the file ends as a whole trace does. Else it was cut off, by a crash or a full
-  // disk.
+  // Returns, after the last event, whether the file ends as a complete trace does. Otherwise a crash or a
+  // full disk cut it off.
   bool whole() const { return whole_; }
-  // How many events lie before the present one.
+  // Returns the number of events before the present one.
   uint64_t position() const { return before_block_ + at_; }
-  // Back to the first event.
+  // Returns to the first event.
   void rewind();
 
  private:

@@ -1,4 +1,4 @@
-// What weights told in a recorded run, told again.
+// Returns the recorded results of a run, in place of weights.
 #pragma once
 
 #include <vector>
@@ -16,14 +16,14 @@ class RecordedActivity final : public Recording {
   RecordedActivity(const SiteTable& sites, const Topology& topology)
       : sites_(sites), passes_(sites.size(), nullptr), wishes_(sites, topology) {}
 
-  // From here on the pass of its site is this one, which stays where it is. Returns what it holds, which
-  // lives until the next call of any function.
+  // Makes `pass`, which must outlive its use, the present pass of its site. Returns its content, valid until
+  // the next call of any function.
   const AskedPass& begin(const PackedPass& pass) {
     passes_[pass.site()] = &pass;
     return *pass_of(pass.site());
   }
 
-  bool decides(SiteId) const override { return false; }  // what a predictor said by itself, it says again
+  bool decides(SiteId) const override { return false; }  // predictors without activations are called again
   ActiveSet predicted(SiteId site, const Pass&) override {
     const AskedPass* pass = pass_of(site);
     if (pass == nullptr) return ActiveSet::all(sites_[site].n);
@@ -44,7 +44,7 @@ class RecordedActivity final : public Recording {
   }
 
  private:
-  // NULL: nothing is known of the site.
+  // Returns NULL if the site has no recorded pass.
   const AskedPass* pass_of(SiteId site) {
     if (passes_[site] == nullptr) return nullptr;
     if (passes_[site] != packed_) {
@@ -55,8 +55,8 @@ class RecordedActivity final : public Recording {
   }
 
   const SiteTable& sites_;
-  std::vector<const PackedPass*> passes_;  // [sites] NULL: nothing is known
-  const PackedPass* packed_ = nullptr;     // the one that was unpacked last
+  std::vector<const PackedPass*> passes_;  // [sites] NULL: no recorded pass
+  const PackedPass* packed_ = nullptr;     // the pass in `unpacked_`
   AskedPass unpacked_;
   RecordedWishes wishes_;
 };

@@ -92,7 +92,7 @@ Fired recorded_firing(const HasFired* fired, const SiteTable& sites, SiteId site
 }
 
 const WishList& RecordedWishes::of(const LookedAhead* recorded, SiteId site) {
-  static constexpr uint32_t kNobody = 0;  // where a list is empty, which is not the same as none
+  static constexpr uint32_t kNobody = 0;  // stands for an empty list, since NULL means all neurons
   wishes_.open();
   if (recorded != nullptr && recorded->site == site) {
     for (const LookedAhead::Wish& wish : recorded->wishes) {

@@ -1,4 +1,4 @@
-// A pass of a trace as the scheduler is asked for it again.
+// A pass of a trace as a request to the scheduler.
 #pragma once
 
 #include <cstdint>
@@ -13,23 +13,23 @@
 
 namespace tierd {
 
-// What the kernel takes for granted of a pass: of the event at which `trace` stands. Error: corrupt, naming
-// it.
+// Checks the properties of a pass that the kernel assumes. `trace` is at the event of the pass, which errors
+// name. Error: corrupt.
 Status check_pass(const PassBegins& begins, const TraceReader& trace);
 
-// The same of the neurons that an event lists: its site has them, and they ascend.
+// Check the neurons that an event lists: the site has them, and they ascend.
 Status check_listed(const Activated& activated, const TraceReader& trace);
 Status check_listed(const Measured& measured, const TraceReader& trace);
 Status check_listed(const HasFired& fired, const TraceReader& trace);
 
-// A pass, with what it refers to; `begins` as check_pass found it.
+// A pass with the data that it refers to; check_pass accepted `begins`.
 class RecordedPass {
  public:
   explicit RecordedPass(const PassBegins& begins);
   RecordedPass(const RecordedPass&) = delete;
   RecordedPass& operator=(const RecordedPass&) = delete;
 
-  // Lives as long as this object.
+  // Valid as long as this object.
   const Pass& pass() const { return pass_; }
 
  private:
@@ -38,20 +38,20 @@ class RecordedPass {
   Pass pass_;
 };
 
-// What a trace recorded of a pass of `site`; an event that is missing, of another site or unsound is NULL to
-// whoever checks it: everything was active then, nothing was measured. Which rows used which neurons is not
-// in a trace: where that was told apart, each is said to use all.
+// Return the recorded set of a pass of `site`. If the event is NULL, of another site or invalid, all neurons
+// were active, or none were measured. A trace has no row masks: if rows used different neurons, each row is
+// assumed to use all of them.
 ActiveSet recorded_set(const Activated* activated, const SiteTable& sites, SiteId site, uint32_t rows);
 ActiveSet recorded_set(const Measured* measured, const SiteTable& sites, SiteId site);
-// Likewise what has fired: nothing, where that is not known.
+// Returns the recorded firing, likewise; empty if it is not known.
 Fired recorded_firing(const HasFired* fired, const SiteTable& sites, SiteId site);
 
-// Likewise what a pass of `site` looked ahead to: nothing, where that is not known.
+// The recorded wishes of a pass of `site`, likewise; empty if they are not known.
 class RecordedWishes {
  public:
   RecordedWishes(const SiteTable& sites, const Topology& topology)
       : sites_(sites), topology_(topology), wishes_(sites.most_neurons()) {}
-  // Live until the next call.
+  // Returns wishes that are valid until the next call.
   const WishList& of(const LookedAhead* recorded, SiteId site);
 
  private:

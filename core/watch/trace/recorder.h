@@ -1,8 +1,8 @@
-// Writes what the kernel does to a file, while it does it.
+// Writes the events of the kernel to a file, while they happen.
 //
 // The file: "tierdtrc", the version, the header's size, its checksum, the header (JSON); then blocks of some
 // 64 KiB of events, each with its size, the number of its events and its checksum; then an empty block, which
-// tells a whole trace from one that was cut off. All numbers little-endian.
+// distinguishes a complete trace from one that was cut off. All numbers little-endian.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +25,9 @@ class Recorder final : public KernelObserver {
                                                   const Clock& clock);
   ~Recorder() override;
 
-  // Another strategy has taken its place. `tier`: of a cache that a tier has of its own. Between two steps.
+  // Records that a strategy was replaced. `tier`: of a cache that a tier has of its own. Between two steps.
   void swapped(std::string kind, StrategyConfig strategy, std::string tier = {});
-  // Nothing follows. Errors: io_error, of any write since `create`.
+  // Ends the trace. Error: io_error, of any write since `create`.
   Status finish();
 
   void sequence_begins(uint64_t sequence, std::string_view label) override;
@@ -66,7 +66,7 @@ class Recorder final : public KernelObserver {
   const Clock& clock_;
   uint64_t start_ns_;
   EventEncoder block_;
-  bool turn_pending_ = false;  // of a turn in which nothing happens nothing is told
+  bool turn_pending_ = false;  // turns without events are not recorded
   bool looking_ = true;
   int errno_ = 0;
 };

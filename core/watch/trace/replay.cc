@@ -13,12 +13,12 @@
 namespace tierd {
 namespace {
 
-// Compares all that the kernel is asked and decides with the trace, event by event.
+// Compares all requests and decisions of the kernel with the trace, event by event.
 class Follower final : public KernelObserver, public Recording {
  public:
   explicit Follower(TraceReader& trace) : trace_(trace) {}
 
-  // The next event, or NULL where the replay ends.
+  // Returns the next event, or NULL where the replay ends.
   const Event* next() {
     if (difference_) return nullptr;
     const Event* event = trace_.peek();
@@ -58,7 +58,7 @@ class Follower final : public KernelObserver, public Recording {
   void resize_begins(std::span<const std::optional<uint64_t>> parts) override {
     expect(Resized{{parts.begin(), parts.end()}});
   }
-  void interrupted() override {}  // nobody stops a replay
+  void interrupted() override {}  // a replay is not stopped
   void activated(SiteId site, const ActiveSet& set) override { expect(activated_event(site, set)); }
   void looked_ahead(SiteId site, const WishList& wishes) override {
     expect(looked_ahead_event(site, wishes));
@@ -84,7 +84,7 @@ class Follower final : public KernelObserver, public Recording {
     expect(Delivered{done, withdrawn});
   }
 
-  // Where the trace says nothing, or nonsense, `expect` finds that it differs.
+  // If the trace lacks the event or it is invalid, `expect` reports a difference.
   bool decides(SiteId) const override { return false; }
   ActiveSet predicted(SiteId site, const Pass&) override {
     return recorded_set(next_as<Activated>(), trace_.header().sites, site, rows_);
@@ -104,7 +104,7 @@ class Follower final : public KernelObserver, public Recording {
   void expect(T now) {
     if (difference_) return;
     const Event* event = trace_.peek();
-    // Where the trace ends, was cut off, or looked away, whatever is decided is right.
+    // After the end of the trace, or a stop of the recording, there is nothing to compare.
     if (event == nullptr || event->as<Interrupted>() != nullptr) return;
     if (const T* recorded = event->as<T>(); recorded != nullptr && *recorded == now) return passed();
     differs(event_text({0, std::move(now)}, trace_.header().sites));
@@ -120,8 +120,8 @@ class Follower final : public KernelObserver, public Recording {
 
 using OpenMessages = std::set<std::pair<uint32_t, uint32_t>>;  // slot and generation: sent and not completed
 
-// An agent of the recorded run: takes a message when it was taken, and completes one when one was completed,
-// whosever it was: the order among the agents is part of the trace.
+// An agent of the recorded run. It accepts and completes messages when the recorded agent did, and may
+// complete a message of any agent: the order among agents is part of the trace.
 class RecordedAgent final : public Agent {
  public:
   RecordedAgent(Follower& follower, OpenMessages& open, uint32_t credits)
@@ -154,7 +154,7 @@ class RecordedAgent final : public Agent {
   const uint32_t credits_;
 };
 
-// Asks the scheduler what the recorded engine asked it in one go. How each ended shows in what follows it.
+// Repeats the requests of the recorded engine. The events that follow show how each ended.
 Task<Status> follow(TraceReader& trace, Follower& follower, WeightlessKernel& kernel) {
   Scheduler& scheduler = kernel.scheduler();
   for (;;) {
@@ -208,7 +208,7 @@ Result<ReplayResult> replay(TraceReader& trace, const ChooseStrategy& choose) {
   OpenMessages open;
   std::deque<RecordedAgent> recorded;
   std::vector<Agent*> agents;
-  WallClock clock;  // nothing is decided by it
+  WallClock clock;  // no decision depends on it
   for (const TraceAgent& agent : header.agents) {
     agents.push_back(&recorded.emplace_back(follower, open, agent.credits));
   }

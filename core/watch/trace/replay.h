@@ -1,5 +1,5 @@
-// Plays a trace again: the same kernel and the same strategies, without weights, are told what the recorded
-// ones were told, and must decide the same, byte for byte.
+// Plays a trace again: the same kernel and the same strategies, without weights, receive the recorded inputs,
+// and must decide the same, byte for byte.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,17 @@
 namespace tierd {
 
 struct ReplayResult {
-  uint64_t events = 0;  // found the same
+  uint64_t events = 0;  // equal events
   uint64_t steps = 0;
   SchedulerCounters counters;
-  // The first decision that is another one: what was recorded, and what was decided now.
+  // The first different decision: the recorded one and the present one.
   std::optional<std::string> difference;
-  bool interrupted = false;  // the recorded run was; it is the same up to there
+  bool interrupted = false;  // the recorded run was interrupted; it is the same up to there
   bool whole = true;         // false: the trace was cut off; it is the same up to there
 };
 
-// From the first event to the last. Errors: of the trace, or of a strategy that cannot be loaded.
+// Plays the trace from the first event to the last. Errors: of the trace, or of a strategy that cannot be
+// loaded.
 Result<ReplayResult> replay(TraceReader& trace, const ChooseStrategy& choose);
 
 }  // namespace tierd

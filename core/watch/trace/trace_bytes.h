@@ -1,4 +1,5 @@
-// Numbers, texts and lists as a trace has them: seven bits of a number a byte, equal steps of a list as one.
+// Numbers, texts and lists in the form of a trace: numbers of seven bits a byte, lists as runs of equal
+// steps.
 #pragma once
 
 #include <array>
@@ -11,7 +12,7 @@
 
 namespace tierd {
 
-inline constexpr uint64_t kLongestTraceText = 1u << 16;  // a longer one is not believed
+inline constexpr uint64_t kLongestTraceText = 1u << 16;  // a longer text is refused
 
 // Appends numbers and texts to bytes.
 class TraceOut {
@@ -31,14 +32,15 @@ class TraceOut {
   std::vector<std::byte>& bytes_;
 };
 
-// Reads numbers and texts. Once something was wrong, everything that follows is zero.
+// Reads numbers and texts. After an error all further values are zero.
 class TraceIn {
  public:
-  // `most_listed`: entries of all lists together that are believed.
+  // `most_listed`: the limit for the entries of all lists together.
   TraceIn(std::span<const std::byte> bytes, uint64_t most_listed)
       : bytes_(bytes), most_listed_(most_listed) {}
   bool good() const { return good_; }
-  // Entries of lists that may still be believed: a run of them costs a damaged file two bytes, us its length.
+  // Returns the entries of lists that are still allowed: a run costs a damaged file two bytes, but the reader
+  // its length.
   uint64_t most_listed() const { return most_listed_; }
   void listed(uint64_t count) {
     if (count > most_listed_) return fail();
@@ -66,7 +68,7 @@ class TraceIn {
   }
   std::string text() {
     const uint64_t size = number(kLongestTraceText);
-    if (size > bytes_.size() - at_) good_ = false;  // what is left behind the number itself
+    if (size > bytes_.size() - at_) good_ = false;  // the bytes left after the number
     if (!good_) return {};
     std::string value(reinterpret_cast<const char*>(bytes_.data()) + at_, size);
     at_ += size;
@@ -80,7 +82,7 @@ class TraceIn {
   bool good_ = true;
 };
 
-// Numbers with a sign as numbers without: those near 0 are small.
+// Encodes signed numbers as unsigned ones, so that numbers near 0 are small.
 constexpr uint64_t zigzag(int64_t value) {
   return (static_cast<uint64_t>(value) << 1) ^ static_cast<uint64_t>(value >> 63);
 }
@@ -88,7 +90,7 @@ constexpr int64_t unzigzag(uint64_t value) {
   return static_cast<int64_t>(value >> 1) ^ -static_cast<int64_t>(value & 1);
 }
 
-// An entry of a list. Lists are written as runs: how many more entries follow, and the step of each number.
+// An entry of a list. Lists are written as runs: the number of further entries, and the step of each number.
 template <size_t K>
 using Row = std::array<uint32_t, K>;
 

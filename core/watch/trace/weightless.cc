@@ -17,11 +17,11 @@ Dispatcher::Options dispatch(const TraceHeader& header) {
   return options;
 }
 
-// Tables of residencies and strategies, and lists of a pass; measured.
+// Bytes of tables of residencies and strategies, and lists of a pass; measured.
 constexpr uint64_t kBytesOfNeuron = 64;
 constexpr uint64_t kBytesOfNeuronInMemory = 32;
 
-// Headers claim neurons, of which tables are made.
+// Checks that there is memory for the tables of the neurons that a header claims.
 Status check_memory(const TraceHeader& header) {
   uint64_t neurons = 0;
   for (const Edition& edition : header.sites.editions) neurons += edition.n;
@@ -64,7 +64,7 @@ Result<std::unique_ptr<WeightlessKernel>> WeightlessKernel::create(const TraceHe
   asked.topology = options.topology;
   asked.seed = header.seed;
   asked.measure_every = options.measure_every;
-  asked.deadline_ns = kNoPluginDeadline;  // no wall clock decides anything here: two replays are the same
+  asked.deadline_ns = kNoPluginDeadline;  // no wall clock decides anything here, so replays are equal
   TIERD_ASSIGN(kernel->strategies_, StrategySet::create(strategies, header.sites, asked));
   TIERD_ASSIGN(kernel->slots_, kernel->strategies_->share(parts));
   kernel->parts_ = std::move(parts);
@@ -72,7 +72,7 @@ Result<std::unique_ptr<WeightlessKernel>> WeightlessKernel::create(const TraceHe
     kernel->residencies_.emplace_back(header.sites.editions, kernel->slots_[m]);
     Memory& memory = options.topology.memories[m];
     memory.arena_bytes = kernel->parts_[m];
-    // Another budget than the recorded one may want more.
+    // Another budget than the recorded one may need more.
     for (EditionId e = 0; e < header.sites.editions.size(); ++e)
       memory.reserved[e] = std::max(memory.reserved[e], kernel->slots_[m][e]);
     memory.arena_offset = arena_offsets(header.sites.editions, memory.reserved);

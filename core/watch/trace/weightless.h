@@ -17,16 +17,16 @@
 
 namespace tierd {
 
-// From a name in a trace to a plugin that is loaded.
+// Loads the plugin that a trace names.
 using ChooseStrategy = std::function<Result<StrategyChoice>(std::string_view kind, const StrategyConfig&)>;
 
-// The four that the header names.
+// Loads the strategies that the header names.
 Result<StrategyChoices> choose_recorded(const TraceHeader& header, const ChooseStrategy& choose);
 
 class WeightlessKernel {
  public:
-  // `agents`: one for each of the header's, in order. `parts`: what each memory's cache may share out.
-  // Everything outlives the kernel. `recording` says what only weights can tell. Errors: plugin_fault;
+  // `agents`: one for each of the header's, in order. `parts`: bytes that each memory's cache may share out.
+  // Everything outlives the kernel. `recording` gives the results that need weights. Errors: plugin_fault;
   // no_space, for more neurons than this process has memory for.
   static Result<std::unique_ptr<WeightlessKernel>> create(const TraceHeader& header,
                                                           const StrategyChoices& strategies,
@@ -37,9 +37,9 @@ class WeightlessKernel {
   Scheduler& scheduler() { return *scheduler_; }
   StrategySet& strategies() { return *strategies_; }
   const std::vector<std::vector<uint32_t>>& slots() const { return slots_; }
-  // What the caches may share out, [memories]: for those that take another's place.
+  // Returns the bytes that the caches may share out, [memories]; a swapped cache needs them.
   const std::vector<uint64_t>& parts() const { return parts_; }
-  // Tells the caches.
+  // Changes the parts, and reports them to the strategies.
   void set_parts(const ArenaParts& parts);
 
  private:

@@ -17,7 +17,7 @@
 namespace tierd {
 namespace {
 
-// Nothing takes any time.
+// No message takes any time.
 class Free final : public Cost {
  public:
   uint64_t ns(const Message&, const Payload&, bool) const override { return 0; }
@@ -40,7 +40,7 @@ void add_difference(SchedulerCounters& sum, const SchedulerCounters& after, cons
   }
 }
 
-// Asks the kernel what the engine asked it.
+// Repeats the engine's requests.
 class Asker {
  public:
   Asker(WeightlessKernel& kernel, RecordedActivity& remembered, WhatIf& result)
@@ -86,7 +86,7 @@ class Asker {
   WeightlessKernel& kernel_;
   RecordedActivity& remembered_;
   WhatIf& result_;
-  SchedulerCounters counted_;  // as they were when the step began
+  SchedulerCounters counted_;  // at the beginning of the step
   bool prefill_ = false;
 };
 
@@ -94,7 +94,7 @@ class Asker {
 
 Result<std::vector<Asked>> read_asked(TraceReader& trace) {
   std::vector<Asked> asked;
-  std::optional<AskedPass> pass;  // events that tell of it may follow
+  std::optional<AskedPass> pass;  // its further events may follow
   const auto ask = [&](Asked what) {
     if (pass) asked.emplace_back(PackedPass(std::move(*pass)));
     pass.reset();
