@@ -21,7 +21,7 @@ constexpr std::string_view kNone = "none";
 constexpr std::string_view kSource = "source";
 constexpr std::string_view kSame = "same";
 
-// A key, what it asks for, and what the store has.
+// A key with its configured value and the value of the store.
 struct Demand {
   std::string_view key;
   std::string asked;
@@ -32,7 +32,7 @@ bool is_in_layers(const StoredSite& site) {
   return site.group != OpGroup::embed && site.group != OpGroup::head;
 }
 
-// The encoding that most bytes of these sites have.
+// Returns the encoding that most bytes of these sites have.
 std::string most_bytes(const Manifest& manifest, bool layers) {
   std::vector<std::pair<Encoding, uint64_t>> bytes;
   for (const StoredSite& site : manifest.sites) {
@@ -59,14 +59,14 @@ std::string editions_of(const Manifest& manifest) {
   return text.empty() ? std::string(kNone) : text;
 }
 
-// "q8_0, q4_0" and "q8_0,q4_0" are the same editions.
+// "q8_0, q4_0" and "q8_0,q4_0" name the same editions.
 std::string without_spaces(std::string text) {
   std::erase(text, ' ');
   return text;
 }
 
-// Everything that a store is asked to be. An encoding that is left to the source, and one of the head that is
-// the same as that of the layers, ask for nothing that a store could contradict.
+// Returns all properties that the configuration requires of a store. An encoding "source", and a head
+// encoding "same", require nothing.
 std::vector<Demand> demands(const Config& config, const Manifest& manifest) {
   std::vector<Demand> all = {
       {"model.layout", config.layout, std::string(name(manifest.layout))},
@@ -103,7 +103,7 @@ Status check_asked_store(const Config& config, const Store& store) {
                                demand.asked, store.directory(), demand.stored, remedy(demand, manifest))};
     }
   }
-  // How small neurons get is known once they are packed.
+  // The compressed size of neurons is known once they are packed.
   if (config.compression == kNone || compresses(manifest) || !store.made()) return {};
   return compresses_nothing(config.compression, config.model, config.tokenizer, manifest.config);
 }

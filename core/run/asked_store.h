@@ -1,4 +1,4 @@
-// Whether a store is what the configuration asks for.
+// Checks that a store has the properties that the configuration names.
 #pragma once
 
 #include "core/base/result.h"
@@ -7,9 +7,9 @@
 
 namespace tierd {
 
-// Compares the keys of [model] that say how a store is made with the store of a run, where a file or --set
-// names them (Config::given). A store that model.path names is taken as it is, so that a key which asks for
-// another one could only be passed over. Error: invalid_argument, naming key, store and remedy.
+// Compares the keys of [model] about the making of a store with the run's store, if a file or --set names
+// them (Config::given). A store that model.path names is used as it is, so a key that requires another one
+// would be ignored. Error: invalid_argument, naming key, store and remedy.
 Status check_asked_store(const Config& config, const Store& store);
 
 }  // namespace tierd

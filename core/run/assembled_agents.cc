@@ -1,4 +1,4 @@
-// The agents of an assembly: what each is for, the cores and the thread that it has, and its number.
+// The agents of an assembly: their tasks, cores, threads and numbers.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace tierd {
 namespace {
 
-constexpr uint64_t kSpinNs = 20'000;  // with a core to itself, an agent's thread looks for messages so long
+constexpr uint64_t kSpinNs = 20'000;  // polling time of an agent's thread with a core of its own
 
 }  // namespace
 
@@ -33,16 +33,16 @@ std::vector<uint32_t> Assembly::slots_for_all(MemoryId memory) const {
   return all;
 }
 
-// Before the strategies, which may ask for products from the first moment on. How much of the arena they will
-// use is not known yet, and may change: there are addresses for every neuron, which cost nothing. Where spans
-// cannot name so many, or addresses are limited, there are those that the plan allows.
+// Makes the agents of a tier. They precede the strategies, which may request products in `create`. The use of
+// the arena is not known yet, and may change: addresses for every neuron are reserved, which costs nothing.
+// If messages cannot name so many, or addresses are limited, only those of the plan are reserved.
 Status Assembly::make_tier(size_t tier, const RuntimeOptions& options) {
   const TierMemory& memory = plan.memory.tiers[tier];
   TierState& state = tiers.emplace_back(TierState{.budget = Budget(memory.capacity)});
   const uint64_t all = addresses_for_all(tier);
   state.whole = all != 0 && !addresses_are_limited();
   state.most_arena = state.whole ? memory.whole : memory.arena;
-  // An edition's beginning is aligned.
+  // The beginning of each edition is aligned.
   const uint64_t part =
       align_up(memory.arena, kArenaAlignment) + plan.model.sites.editions.size() * kArenaAlignment;
   state.staging_offset = state.whole ? all : part;
@@ -59,7 +59,7 @@ Status Assembly::make_tier(size_t tier, const RuntimeOptions& options) {
   return {};
 }
 
-// The i-th of a tier: it computes, or its memory is all that is used of it.
+// Makes the i-th agent of a tier: one that computes, or one that only provides a memory.
 Result<MadeAgent> Assembly::make_memory_agent(size_t tier, uint32_t i, const RuntimeOptions& options) {
   const Tier& of = plan.tiers.memories[tier];
   TierState& state = tiers[tier];
@@ -97,7 +97,7 @@ Result<MadeAgent> Assembly::make_memory_agent(size_t tier, uint32_t i, const Run
   return made;
 }
 
-// Agents that run side by side divide the cores; those that one thread drives take turns with all of them.
+// Agents that run in parallel divide the cores; agents that one thread drives take turns with all of them.
 std::vector<uint32_t> Assembly::cores_of(const Tier& tier, uint32_t agent) const {
   std::vector<uint32_t> cores = tier.cores;
   uint32_t sharers = tier.config.thread == "own" ? tier.config.count : 1;
@@ -105,7 +105,7 @@ std::vector<uint32_t> Assembly::cores_of(const Tier& tier, uint32_t agent) const
   if (cores.empty()) {
     cores.resize(threads);
     std::iota(cores.begin(), cores.end(), 0U);
-    // With all tiers that name no cores. The kernel's thread comes first.
+    // The cores are shared with all tiers that name none. The kernel's thread comes first.
     sharers = number = 0;
     bool driven_here = false;
     for (const Tier& other : plan.tiers.memories) {
@@ -163,7 +163,7 @@ Status Assembly::make_store_agent(const RuntimeOptions& options) {
   for (const Edition& edition : plan.model.sites.editions) {
     if (edition.made_of == kNoEdition) continue;
     const StoredSite& site = **std::ranges::find(stored, edition.first_extent, &StoredSite::first_extent);
-    if (site.compression == Compression::none) continue;  // moves encode them anew
+    if (site.compression == Compression::none) continue;  // moves encode these neurons
     CompressedExtents& compressed = compressed_extents.emplace_back();
     compressed.first = site.first_extent;
     compressed.bytes = site.compressed;
@@ -212,7 +212,7 @@ Result<Agent*> Assembly::on_thread(Agent& agent, const TierConfig& config, std::
   return owner.get();
 }
 
-// In the order of their numbers.
+// Adds the agents in the order of their numbers.
 Status Assembly::add_agents(std::vector<const Agent*>& agents) {
   const auto add = [&](Agent& agent, uint32_t number) {
     TIERD_CHECK(dispatcher->add_agent(agent) == number);

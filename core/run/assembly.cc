@@ -22,7 +22,7 @@
 namespace tierd {
 namespace {
 
-// A number that may be left out.
+// Parses an optional number.
 Result<std::optional<uint64_t>> parse_number(const std::string& text, const char* key) {
   if (text.empty()) return std::optional<uint64_t>();
   uint64_t number = 0;
@@ -33,7 +33,7 @@ Result<std::optional<uint64_t>> parse_number(const std::string& text, const char
   return std::optional<uint64_t>(number);
 }
 
-// The whole pages of it; they read as zeros from then on.
+// Returns the whole pages of `bytes` to the system; they read as zeros from then on.
 void forget_bytes(std::span<std::byte> bytes) {
   const auto first = reinterpret_cast<uintptr_t>(bytes.data());
   const uint64_t begin = align_up(first, kPageBytes), end = align_down(first + bytes.size(), kPageBytes);
@@ -61,10 +61,10 @@ Result<std::unique_ptr<Assembly>> Assembly::create(RunPlan of, const RuntimeOpti
   TIERD_TRY(made->make_kernel(options));
   if (made->executes()) {
     TIERD_TRY(made->load_tensors());
-    // Manifest and data were opened one after the other.
+    // The store may have changed between the opening of manifest and data.
     TIERD_TRY(made->plan.store.unchanged());
   }
-  // Last, because a thread inherits the binding of the one that makes it.
+  // This is last, because a new thread inherits the binding of its creator.
   const auto driven_here = [](const Tier& tier) {
     return tier.config.compute && tier.config.thread != "own";
   };
@@ -75,7 +75,7 @@ Result<std::unique_ptr<Assembly>> Assembly::create(RunPlan of, const RuntimeOpti
 
 Assembly::~Assembly() {
   if (dispatcher != nullptr) dispatcher->stop_watching();
-  // The threads end before what they use.
+  // The threads must end before the objects that they use.
   for (TierState& tier : tiers) tier.threads.clear();
   flash_thread.reset();
 }
@@ -92,7 +92,7 @@ void Assembly::give_up(std::unique_ptr<Assembly> assembly, std::shared_ptr<const
     for (const std::unique_ptr<AgentThread>& thread : tier.threads) thread->leave_behind();
   }
   if (assembly->flash_thread != nullptr) assembly->flash_thread->leave_behind();
-  // Never destroyed, unlike what the process has at its end.
+  // Never destroyed, not even at the end of the process.
   using LeftBehind = std::pair<std::unique_ptr<Assembly>, std::shared_ptr<const Engine>>;
   static auto* const left_behind = new std::vector<LeftBehind>();
   left_behind->emplace_back(std::move(assembly), std::move(engine));
@@ -115,7 +115,7 @@ void Assembly::give_back() {
     }
   }
   if (flash_thread == nullptr || !flash_thread->is_stuck()) {
-    // It keeps the pages that it has registered.
+    // This agent keeps the pages that it has registered.
     flash_thread.reset();
     flash_before += counts_of(flash);
     flash.counts = {};
@@ -139,7 +139,7 @@ EngineParts Assembly::engine_parts() {
 Status Assembly::make_dispatcher(Waiter& waiter) {
   TIERD_ASSIGN(const std::optional<uint64_t> shuffle, parse_number(plan.config.shuffle, "scheduler.shuffle"));
   Dispatcher::Options options;
-  // All neurons of a site can be computed by one message, and an arena is named edition by edition.
+  // One message can compute all neurons of a site, and a resize lists an arena edition by edition.
   options.max_units = static_cast<uint32_t>(plan.model.sites.editions.size());
   for (const Site& site : plan.model.sites) options.max_units = std::max(options.max_units, site.n);
   options.shuffle_seed = shuffle;
@@ -184,7 +184,7 @@ Status Assembly::make_strategies(const RuntimeOptions& asked) {
   auto made = StrategySet::create(plan.strategies, plan.model.sites, options);
   if (!made.ok()) return naming_model(made.error(), plan.config.model);
   strategies = std::move(*made);
-  plan.strategies = {};  // the instances hold what they need: tensors must not outlive a swap
+  plan.strategies = {};  // the instances hold their tensors, which must not outlive a swap
   for (size_t tier = 0; tier < tiers.size(); ++tier) {
     const Tier& of = plan.tiers.memories[tier];
     for (const uint64_t part :
@@ -246,7 +246,7 @@ Status Assembly::make_kernel(const RuntimeOptions& asked) {
   options.recording = recording;
   options.max_rows = plan.memory.model.max_rows;
   options.measure_every = config.measure_every;
-  // The load of units is compared over the windows that the balancer goes by, where it says so.
+  // Uses the balancer's window for the comparison of loads, if it has one.
   const Parameters& of_balancer = strategies->instance("balancer").choice().parameters;
   if (const int64_t* const window = of_balancer.get<int64_t>("window"); window != nullptr && *window > 0)
     options.load_window = static_cast<uint32_t>(*window);
@@ -259,7 +259,7 @@ Status Assembly::make_kernel(const RuntimeOptions& asked) {
   return make_recording(asked, options, agents);
 }
 
-// One at most: a recorder that listens beside another would be in its times.
+// Allows one observer: the duration of a second recorder would appear in the times of the first.
 Status Assembly::make_recording(const RuntimeOptions& asked, const Scheduler::Options& options,
                                 const std::vector<const Agent*>& agents) {
   const Config& config = plan.config;
@@ -293,7 +293,7 @@ Status Assembly::make_recording(const RuntimeOptions& asked, const Scheduler::Op
   return {};
 }
 
-// An agent takes inputs from where an order says, and asks nothing.
+// Checks an order of channels, since agents index inputs by it without checks.
 Status Assembly::check_order(const ResidentTensor& tensor, std::span<const std::byte> bytes) const {
   if (!tensor.name.ends_with(".order")) return {};
   std::vector<float> values(tensor.cols);

@@ -1,6 +1,6 @@
-// What a plan is made into: agents with their memories, strategies, dispatcher and scheduler, which refer to
-// each other and so are made and given up together. Agents and strategies are shared objects that the
-// configuration names. A Runtime has one, and another one in its place where it goes on without an agent.
+// The objects of a plan: agents with their memories, strategies, dispatcher and scheduler. They refer to each
+// other, so they are made and destroyed together. Agents and strategies are shared objects that the
+// configuration names. A Runtime has one assembly, and replaces it to continue without a lost agent.
 #pragma once
 
 #include <cstddef>
@@ -28,66 +28,66 @@
 namespace tierd {
 
 struct Assembly {
-  // A resident tensor of the store, and where its values are in the memory of the agent that needs it.
+  // A resident tensor of the store, and its place in the memory of the agent that needs it.
   struct PlacedTensor {
     uint32_t tensor = 0;  // among Manifest::resident
     uint64_t offset = 0;
   };
-  // What a tier with memories is made of.
+  // The state of a tier with memories.
   struct TierState {
     Budget budget;
     bool whole = false;           // its arenas have addresses for every neuron
-    uint64_t most_arena = 0;      // that there are addresses for, of all memories
+    uint64_t most_arena = 0;      // arena bytes that have addresses, summed over the memories
     uint64_t staging_offset = 0;  // in each memory
     std::vector<MadeAgent> agents = {};
     std::vector<std::vector<PlacedTensor>> tensors = {};     // [agents]
-    std::vector<std::unique_ptr<AgentThread>> threads = {};  // none, or [agents]
-    AgentCounts before = {};                                 // of agents that are not there any more
+    std::vector<std::unique_ptr<AgentThread>> threads = {};  // empty, or [agents]
+    AgentCounts before = {};                                 // of agents that were destroyed
   };
 
-  // Nothing is resident yet but tensors. The waiter outlives it.
+  // Only tensors are resident at first. The waiter outlives the assembly.
   static Result<std::unique_ptr<Assembly>> create(RunPlan plan, const RuntimeOptions& options,
                                                   Waiter& waiter);
   // Stops the agents, and waits for them; with nothing in flight.
   ~Assembly();
-  // Gives one up. Where an agent does not come back from what it was given, the memory is given back and all
-  // else is left behind with the engine, whose rows messages name: its thread may use it until the process
-  // ends.
+  // Destroys an assembly. If a thread is stuck in an agent, only the memory is returned to the system; all
+  // other objects, with the engine, whose rows messages name, are kept until the process ends, because the
+  // thread may use them.
   static void give_up(std::unique_ptr<Assembly> assembly, std::shared_ptr<const Engine> engine);
-  // What can be stopped is stopped, and memory is given back; addresses stay, and what was counted. Nothing
-  // can be done with it any more. With nothing in flight.
+  // Stops the agents that can be stopped, and returns memory to the system; addresses and counters stay. The
+  // assembly cannot be used afterwards. With nothing in flight.
   void give_back();
   Assembly(const Assembly&) = delete;
   Assembly& operator=(const Assembly&) = delete;
 
   EngineParts engine_parts();
-  // Whether anything is read and computed.
+  // Returns whether anything is read and computed.
   bool executes() const { return !machine || machine->executes(); }
   Clock& clock() { return machine ? static_cast<Clock&>(machine->clock()) : wall; }
   // See Runtime::plays.
   Status plays() const { return machine->can_play(plan.model, strategies->strategies()); }
-  bool binds_workers() const;                  // one a core, if there are enough
+  bool binds_workers() const;                  // one worker a core, if there are enough cores
   uint64_t resident_bytes(size_t tier) const;  // slots of its memories
   const TierState& first_computing() const;
-  // The memories of a tier, as indices of what is kept for each.
+  // Returns the memories of a tier, as indices into [memories].
   std::vector<size_t> memories_of(size_t tier) const;
 
   RunPlan plan;
-  uint32_t threads = 1;                     // that compute
-  std::unique_ptr<VirtualMachine> machine;  // NULL: time is that of the wall
+  uint32_t threads = 1;                     // threads that compute
+  std::unique_ptr<VirtualMachine> machine;  // NULL: the wall clock is used
   WallClock wall;
   PoolTable pools;
   std::unique_ptr<StrategySet> strategies;
-  std::deque<TierState> tiers;                        // as TierTable::memories
-  std::vector<uint64_t> parts;                        // [memories] bytes that each one's cache may share out
+  std::deque<TierState> tiers;                        // in the order of TierTable::memories
+  std::vector<uint64_t> parts;                        // [memories] bytes that its cache may share out
   std::vector<std::vector<uint32_t>> slots;           // [memories][editions]
   std::vector<std::vector<uint64_t>> arena_offset;    // [memories], see Memory
   std::vector<ExtentPieces> extent_pieces;            // of the store, for agents that read it
   std::vector<CompressedExtents> compressed_extents;  // likewise
   MadeAgent flash;
-  AgentCounts flash_before;  // what other agents counted in its place
+  AgentCounts flash_before;  // counters of earlier assemblies' agents
   std::unique_ptr<AgentThread> flash_thread;
-  std::unique_ptr<Recording> drawn;  // NULL: nothing is
+  std::unique_ptr<Recording> drawn;  // NULL: activity is not drawn
   std::unique_ptr<Recorder> recorder;
   std::unique_ptr<TimelineFile> timeline;
   std::unique_ptr<Dispatcher> dispatcher;
@@ -105,23 +105,23 @@ struct Assembly {
   ReadTask read_task(const RuntimeOptions& options) const;
   Status add_agents(std::vector<const Agent*>& agents);
   Status make_kernel(const RuntimeOptions& options);
-  // Who hears of the run.
+  // Sets the observer of the run.
   Status make_recording(const RuntimeOptions& asked, const Scheduler::Options& options,
                         const std::vector<const Agent*>& agents);
-  // The tensors of a unit, which its plan numbers in this order, follow its staging.
+  // The tensors of a unit follow its staging, in the order in which its plan numbers them.
   std::vector<PlacedTensor> place_tensors(std::span<const uint32_t> resident, ComputeTask& task) const;
   // Returns a core for each thread of one of a tier's agents.
   std::vector<uint32_t> cores_of(const Tier& tier, uint32_t agent) const;
   Status load_tensors();
   Status check_order(const ResidentTensor& tensor, std::span<const std::byte> bytes) const;
-  // [editions] Slots for all neurons that a memory holds.
+  // Returns [editions] slots for all neurons that a memory holds.
   std::vector<uint32_t> slots_for_all(MemoryId memory) const;
-  uint64_t addresses_for_all(size_t tier) const;  // 0: messages cannot name so many
+  uint64_t addresses_for_all(size_t tier) const;  // 0: more than messages can name
   Result<Agent*> on_thread(Agent& agent, const TierConfig& config, std::optional<uint32_t> core,
                            std::unique_ptr<AgentThread>& owner) const;
 };
 
-// What an agent has counted; nothing where it does not count.
+// Returns the agent's counters; zeros if it does not count.
 inline AgentCounts counts_of(const MadeAgent& agent) {
   return agent.counts ? agent.counts() : AgentCounts();
 }

@@ -1,4 +1,4 @@
-// What a tier holds, line by line, and never more than its capacity.
+// The memory of a tier by purpose; the sum never exceeds the capacity.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ class Budget {
 
   explicit Budget(uint64_t capacity) : capacity_(capacity) {}
 
-  // Error: no_space, naming the line, what it wants and what is left.
+  // Error: no_space, naming the line, the requested bytes and the bytes left.
   Status reserve(const std::string& line, uint64_t bytes);
   void release(const std::string& line, uint64_t bytes);
-  // What may be held from now on: at least what is.
+  // Sets the capacity; at least the bytes in use.
   void set_capacity(uint64_t capacity);
 
   uint64_t capacity() const { return capacity_; }

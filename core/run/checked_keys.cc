@@ -15,8 +15,8 @@ namespace {
 
 constexpr uint32_t kMostThreads = 1024;
 constexpr uint32_t kMostSequences = 1024;
-constexpr uint32_t kMostGuesses = 63;          // and the token that they follow
-constexpr uint32_t kLeastWindow = 500;         // ms, as the kernel wants them
+constexpr uint32_t kMostGuesses = 63;          // excluding the token that they follow
+constexpr uint32_t kLeastWindow = 500;         // ms, the kernel's least
 constexpr uint32_t kLongestWindow = 10'000;    // ms
 constexpr uint32_t kLongestCalm = 86'400'000;  // ms
 
@@ -45,7 +45,7 @@ Status check_folders(std::string_view key, std::string_view list) {
   return {};
 }
 
-// Checks the table whatever its source is, so that a source that is turned on later works.
+// Checks the table even if its source is off, so that a source that is turned on later works.
 Status check_pressure(const PressureConfig& config) {
   TIERD_TRY(check_range("pressure.window_ms", config.window_ms, kLeastWindow, kLongestWindow));
   TIERD_TRY(check_range("pressure.stall_ms", config.stall_ms, 1, config.window_ms));

@@ -1,5 +1,5 @@
 // Checks of a configuration's keys that need neither model nor agents: bounds, files that a key names, and
-// keys that say something to what no other key names.
+// parameters of a strategy that no key names.
 #pragma once
 
 #include <string_view>
@@ -12,8 +12,8 @@ namespace tierd {
 // Errors name the key.
 Status check_keys(const Config& config);
 
-// Whether a table that tells a strategy something names that strategy. `what` it would be. Error:
-// invalid_argument naming the first key of the table that is told to none.
+// Checks that a table with parameters of a strategy names that strategy. `what` describes it. Error:
+// invalid_argument naming the first key of a table that names none.
 Status check_named(const StrategyConfig& strategy, std::string_view table, std::string_view what);
 
 }  // namespace tierd

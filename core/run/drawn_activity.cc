@@ -36,7 +36,7 @@ Result<std::unique_ptr<DrawnSets>> DrawnSets::create(const ActivityProfile& prof
   return activity;
 }
 
-// Rows of one sequence are tokens that follow each other.
+// Rows of one sequence are consecutive tokens.
 void DrawnSets::draw(const Pass& pass) {
   for (auto& of_layer : tokens_) of_layer.resize(pass.rows);
   for (uint32_t r = 0; r < pass.rows; ++r) {
@@ -120,7 +120,7 @@ Result<std::unique_ptr<DrawnStates>> DrawnStates::create(const ActivityProfile& 
   return drawn;
 }
 
-// Rows of one sequence are tokens that follow each other.
+// Rows of one sequence are consecutive tokens.
 void DrawnStates::draw(const Pass& pass) {
   for (std::vector<float>& input : inputs_) input.clear();
   for (const uint64_t of : pass.sequences) {

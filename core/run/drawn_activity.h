@@ -1,6 +1,5 @@
-// What is active in a run that nothing computes, drawn by a profile (run.activity): either which neurons
-// fire, in the place of what a predictor would say of the run's text; or the hidden states that a predictor
-// would look at, which then says it itself (run.drawn).
+// The activity of a run without compute, drawn by a profile (run.activity): either the neurons that fire, in
+// place of the predictor's answers; or the hidden states that the predictor reads (run.drawn).
 #pragma once
 
 #include <cstdint>
@@ -21,27 +20,27 @@
 
 namespace tierd {
 
-// Neurons of networks that are bundles, and all that is cut into channels, in the order of the walk; the rest
-// is used whole. Prompts use everything, of which only what is drawn fires.
+// Draws the active neurons of bundles and of everything cut into channels, in the order of the walk; all
+// other neurons are used. Prompts use every neuron, but only the drawn ones fire.
 class DrawnSets final : public Recording {
  public:
-  // `sequences`: that the run continues at once. Errors: unsupported, for a mixture, whose experts a router
-  // chooses; invalid_argument, where nothing is cut so that any of it could be left out.
+  // `sequences`: the number of sequences that the run continues at once. Errors: unsupported, for a mixture,
+  // whose experts a router chooses; invalid_argument, if no site is cut into neurons that can be left out.
   static Result<std::unique_ptr<DrawnSets>> create(const ActivityProfile& profile, const ModelPlan& model,
                                                    uint32_t sequences, uint64_t seed);
 
   bool decides(SiteId site) const override { return drawn_[site].has_value(); }
-  // A step's first pass draws a token for each of its rows.
+  // The first pass of a step draws a token for each of its rows.
   ActiveSet predicted(SiteId site, const Pass& pass) override;
-  const WishList& ahead(SiteId) override { return nothing_; }  // nobody sees what will be drawn
+  const WishList& ahead(SiteId) override { return nothing_; }  // drawn sets cannot be foreseen
   ActiveSet measured(SiteId site) override { return present_[*drawn_[site]].set(); }
   Fired fired(SiteId site) override;
 
  private:
-  // The neurons that any row of the present step uses, and which.
+  // The neurons that any row of the present step uses, with row masks.
   struct Present {
     std::vector<uint32_t> neurons;
-    std::vector<uint64_t> row_masks;  // [neurons x mask_words(rows)]; empty where there is one row
+    std::vector<uint64_t> row_masks;  // [neurons x mask_words(rows)]; empty for one row
     ActiveSet set() const { return ActiveSet::of(neurons, row_masks); }
   };
 
@@ -54,23 +53,23 @@ class DrawnSets final : public Recording {
   // [layers][rows] bits of the tokens of the present step.
   std::vector<std::vector<std::vector<uint64_t>>> tokens_;
   std::vector<Present> present_;  // [layers]
-  std::vector<uint64_t> masks_;   // filled in one function; a member so that its memory is reused
+  std::vector<uint64_t> masks_;   // used by one function; a member so that its memory is reused
   const WishList nothing_;
 };
 
-// What operators that are cut into channels compute from: each kind of operator has states of its own.
+// Draws the inputs of operators that are cut into channels: each kind of operator has states of its own.
 class DrawnStates final : public Recording {
  public:
-  // Errors: invalid_argument, where the profile has no [hidden], or nothing is cut into channels.
+  // Errors: invalid_argument, if the profile has no [hidden], or nothing is cut into channels.
   static Result<std::unique_ptr<DrawnStates>> create(const ActivityProfile& profile, const ModelPlan& model,
                                                      uint32_t sequences, uint64_t seed);
 
   bool decides(SiteId) const override { return false; }
   std::span<const float> input(SiteId site, const Pass& pass) override;
-  // Predictors say these.
+  // Used only for sites without drawn inputs; elsewhere the predictor answers.
   ActiveSet predicted(SiteId site, const Pass&) override { return ActiveSet::all(n_[site]); }
   const WishList& ahead(SiteId) override { return nothing_; }
-  // What is drawn fires all of it.
+  // Every channel of a drawn state fires.
   ActiveSet measured(SiteId site) override { return ActiveSet::all(n_[site]); }
   Fired fired(SiteId) override { return {}; }
 
@@ -91,7 +90,7 @@ class DrawnStates final : public Recording {
   const WishList nothing_;
 };
 
-// What run.activity and run.drawn say. Errors: those of both, and of read_activity_profile.
+// Draws the activity that run.activity and run.drawn name. Errors: of both classes and the profile's reader.
 Result<std::unique_ptr<Recording>> draw_activity(const Config& config, const ModelPlan& model);
 
 }  // namespace tierd

@@ -10,10 +10,10 @@ namespace tierd {
 namespace {
 
 constexpr uint32_t kMostSteps = 64;
-constexpr uint32_t kTokensApart = 101;  // so that rows of the embedding come from all over it
-constexpr double kSettled = 0.01;       // two means this near are the same
+constexpr uint32_t kTokensApart = 101;  // spreads the tokens over the rows of the embedding
+constexpr double kSettled = 0.01;       // relative difference of means that counts as equal
 
-// Bytes over each link so far.
+// Returns the bytes fetched over each link so far.
 std::vector<uint64_t> fetched(const Runtime& runtime) {
   std::vector<uint64_t> bytes;
   for (size_t l = 0; l < runtime.plan().tiers.topology.links.size(); ++l)
@@ -80,7 +80,7 @@ Result<Forecast> forecast(Config config, const RuntimeOptions& options, const Fo
   played.shortest_context = options.shortest_context;
   played.fit = options.fit;
   played.counted = options.counted;
-  played.force = true;  // what is played takes no memory
+  played.force = true;  // a played run allocates no memory for weights
   TIERD_ASSIGN(played.play_on, read_machine(config.machine));
   config.shuffle = "";
   TIERD_ASSIGN(RunPlan plan, plan_run(config, played));

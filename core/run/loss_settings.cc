@@ -15,7 +15,7 @@
 namespace tierd {
 namespace {
 
-constexpr uint64_t kPiece = 4u << 20;  // bytes that are read at once
+constexpr uint64_t kPiece = 4u << 20;  // bytes of one read
 
 bool is_lossy(const StrategyChoice& choice) {
   return choice.plugin != nullptr && (choice.plugin->lossy != 0 || choice.parameters.lossy());
@@ -27,7 +27,7 @@ bool is_encoded_anew(const RunPlan& plan) {
   });
 }
 
-// The checksum of a file's pieces. "model" means tensors of the store.
+// Returns a checksum of the file's content. "model" means tensors of the store.
 Result<std::string> content_of(const std::string& path) {
   if (path == ModelTensors::kName) return path;
   TIERD_ASSIGN(const File file, File::open(path));
@@ -45,10 +45,10 @@ std::string text_of(const Parameters::Value& value) {
   return std::visit([](const auto& of) { return fmt::format("{}", of); }, value);
 }
 
-// Which parameters stand in a strategy's line.
+// The parameters to include in a strategy's line.
 enum class Which : uint8_t { lossy, all };
 
-// "predictor top-k 1.0 mask=largest sparsity=0.5", and the checksum of its tensors.
+// Returns "predictor top-k 1.0 mask=largest sparsity=0.5", and the checksum of its tensors.
 Result<std::string> line_of(std::string_view table, const StrategyChoice& choice,
                             const StrategyConfig& config, Which which) {
   std::string line = fmt::format("{} {} {}", table, choice.plugin->name, choice.plugin->version);
@@ -66,7 +66,7 @@ Result<std::string> line_of(std::string_view table, const StrategyChoice& choice
   return line + "\n";
 }
 
-// The strategies that say what is computed, or may.
+// Returns the lines of the strategies that decide, or may decide, what is computed.
 Result<std::string> strategies_text(const RunPlan& plan, Which caches) {
   const Config& config = plan.config;
   TIERD_ASSIGN(std::string text,
@@ -110,7 +110,7 @@ Result<LossSettings> loss_settings(const RunPlan& plan, uint32_t measure_every) 
                   manifest.tensor_bytes, plan.memory.model.int8_activations ? "int8" : "f32", plan.config.kv);
   TIERD_ASSIGN(const std::string strategies, strategies_text(plan, by_memory ? Which::all : Which::lossy));
   settings.text += strategies;
-  // Only a predictor that learns from what fires is told more by passes that are measured.
+  // Only for a predictor that learns from firing neurons do measured passes change results.
   if (offers_heat(*chosen.predictor.plugin)) settings.text += fmt::format("measured {}\n", measure_every);
   for (size_t t = 0; t < plan.tiers.memories.size(); ++t) {
     const TierConfig& tier = plan.tiers.memories[t].config;

@@ -1,4 +1,4 @@
-// The settings by which a loss that was measured for one run is found again by another.
+// The settings that identify the measured loss of a run.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace tierd {
 
-// Whether text of the run may differ from that of the file as published, beyond rounding: a strategy is lossy
-// as it is set, or the store has weights in another encoding than the file. Activations as int8 do not count.
+// Returns whether the run's text may differ from the published file's, beyond rounding: a strategy is lossy
+// as configured, or weights of the store have another encoding. int8 activations do not count.
 bool is_lossy(const RunPlan& plan);
 
-// Returns the settings of the run by which its loss is kept and found. `measure_every`: as the user has it,
-// which a tool that measures may have changed in the plan. Error: that of File, for tensors of a strategy
-// that cannot be read any more.
+// Returns the settings that are the key of the run's measured loss. `measure_every`: the user's value, which
+// a measuring tool may have changed in the plan. Error: that of File, for tensors of a strategy that cannot
+// be read any more.
 Result<LossSettings> loss_settings(const RunPlan& plan, uint32_t measure_every);
 
 }  // namespace tierd

@@ -1,6 +1,6 @@
-// How a run goes on without an agent that it has lost: everything but the engine is made anew, for a
-// configuration with one agent less. Nothing is mended in place, so that what comes of it is what a start
-// with that configuration gives, by the code of every start.
+// Continues a run without an agent that it has lost: everything but the engine is made anew, for a
+// configuration with one agent less. Nothing is repaired in place, so the result is the same as a start with
+// that configuration, made by the same code.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -12,12 +12,12 @@
 namespace tierd {
 namespace {
 
-// The table of a tier in a configuration that has it.
+// Returns the table of a tier, which exists in the configuration.
 TierConfig& tier_in(Config& config, const std::string& name) {
   return *std::ranges::find(config.tiers, name, &TierConfig::name);
 }
 
-// What memories and links had counted, as the first ones between the same tiers of another table.
+// Sums counters of memories or links by the first one between the same tiers in another table.
 template <class Counters, class Place>
 std::vector<Counters> by_tiers(const std::vector<Counters>& from, const Place& place, size_t n) {
   std::vector<Counters> sums(n);
@@ -75,7 +75,7 @@ Result<EngineParts> Runtime::rebuild(uint16_t lost) {
   spdlog::warn("{}; going on with {} of {} in {}", error.line(), left, left + 1, of->config.table());
   if (const Status ended = end_recording(); !ended.ok()) spdlog::warn("{}", ended.error().line());
   config.trace = config.timeline = "";
-  // First, because both do not fit.
+  // Give back first, because two assemblies do not fit.
   now_->give_back();
   const auto remake = [&]() -> Result<std::unique_ptr<Assembly>> {
     TIERD_ASSIGN(RunPlan plan, plan_run(config, options_));

@@ -27,20 +27,20 @@ using nlohmann::json;
 constexpr std::string_view kFolder = "losses";
 constexpr uint64_t kLargestFile = 64u << 10;
 constexpr uint64_t kMostValues = 1000;
-constexpr double kSameMemory = 0.05;  // of all weights: a share further off is another memory
+constexpr double kSameMemory = 0.05;  // shares of all weights that differ by more are different memories
 
 std::string key_of(const LossSettings& settings) {
   return checksum_text(checksum(settings.text));
 }
 
-// "0123456789abcdef.json", and "0123456789abcdef-48-20.json" with the shares of tiers in percent.
+// Returns "0123456789abcdef.json", or "0123456789abcdef-48-20.json" with the shares of tiers in percent.
 std::string file_name(const LossSettings& settings) {
   std::string name = key_of(settings);
   for (const auto& [tier, share] : settings.resident) name += fmt::format("-{:.0f}", 100 * share);
   return name + ".json";
 }
 
-// Text that may be printed on a terminal: control characters could move its cursor.
+// Returns whether a terminal can print the text safely: control characters could move its cursor.
 bool is_printable(std::string_view text) {
   return std::ranges::none_of(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
 }
@@ -50,7 +50,7 @@ std::string printable(std::string text) {
   return text;
 }
 
-// Reads the fields of a verdict; every wrong one is an error that names file and key.
+// Reads the fields of a verdict; the first wrong one gives an error that names file and key.
 class VerdictReader {
  public:
   VerdictReader(const json& object, std::string origin) : object_(object), origin_(std::move(origin)) {}
@@ -76,7 +76,7 @@ class VerdictReader {
     if (!is_printable(value)) wrong(key, "a text on one line");
     return value;
   }
-  // Settings have a line each.
+  // Reads settings, one a line.
   std::string lines(const char* key) {
     const auto found = object_.find(key);
     if (found == object_.end() || !found->is_string()) return wrong(key, "a text"), "";
@@ -141,7 +141,7 @@ Result<Verdict> read_verdict(const std::string& path) {
   return verdict;
 }
 
-// The largest difference of any tier's share; of other tiers: infinite.
+// Returns the largest difference of any tier's share; infinite if the tiers differ.
 double distance(const std::map<std::string, double>& a, const std::map<std::string, double>& b) {
   if (a.size() != b.size()) return INFINITY;
   double most = 0;
@@ -153,7 +153,7 @@ double distance(const std::map<std::string, double>& a, const std::map<std::stri
   return most;
 }
 
-// The files of one key. Error: io_error, for a folder that cannot be read.
+// Returns the files of one key. Error: io_error, for a folder that cannot be read.
 Result<std::vector<std::string>> files_of(const fs::path& folder, const std::string& key) {
   std::vector<std::string> files;
   std::error_code failed;
@@ -206,11 +206,11 @@ Result<std::string> keep_loss(const std::string& store, const LossSettings& sett
   const std::string folder = (fs::path(store) / kFolder).string();
   const std::string path = folder + "/" + file_name(settings);
   const std::string partial = fmt::format("{}.{}.partial", path, ::getpid());
-  // A name that is no UTF-8 is written with other characters in place of those that are none.
+  // Bytes of a name that are not UTF-8 are replaced.
   const std::string text = to_json(settings, loss).dump(2, ' ', false, json::error_handler_t::replace) + "\n";
   Disk disk;
   TIERD_TRY(disk.make_directory(folder));
-  // A store is no reason to write wherever a link in it leads.
+  // Refuses a folder that is a link, which could lead out of the store.
   TIERD_ASSIGN(const OpenFile entries, open_directory(folder, false));
   const auto write = [&]() -> Status {
     TIERD_ASSIGN(const OpenFile file, disk.open(partial, true));

@@ -22,7 +22,7 @@ constexpr uint64_t kPackedAlignment = 64;
 constexpr uint64_t kValuesAtOnce = 1u << 16;
 constexpr size_t kMostDims = std::size(decltype(tierd_tensor_view::dims){});
 
-// For `linear`; all others are read by the plugin itself.
+// Matrices are for `linear`; plugins read all other tensors themselves.
 bool is_matrix(const SafetensorsTensor& tensor) {
   return tensor.shape.size() == 2;
 }
@@ -38,8 +38,7 @@ uint64_t bytes_in_memory(const SafetensorsTensor& tensor, Encoding encoding) {
   return packed_bytes(encoding, tensor.shape[0], tensor.shape[1]);
 }
 
-// Row group by row group: what is in memory beside the packed tensor is one group. `read` fills a span with
-// rows from a given one on.
+// Packs a tensor one row group at a time, to save memory. `read` fills a span with rows from a given one.
 using ReadRows = std::function<Status(uint64_t row, std::span<std::byte>)>;
 Status pack(const ReadRows& read, PluginTensors::Tensor& to) {
   const uint64_t rows = to.dims[0];
@@ -146,7 +145,7 @@ Result<std::vector<float>> ModelTensors::router(const std::string& name) const {
   if (source_ != nullptr) return source_->read_f32(*source_->find(name));
   const Manifest& manifest = store_->manifest();
   const auto found = std::ranges::find(manifest.resident, name, &ResidentTensor::name);
-  TIERD_CHECK(found != manifest.resident.end());  // a manifest is checked to have all that its model needs
+  TIERD_CHECK(found != manifest.resident.end());  // a checked manifest has every tensor that its model needs
   const Extent& extent = manifest.extents[found->extent];
   TIERD_ASSIGN(const File file, File::open(store_->data_path()));
   std::vector<std::byte> stored(extent.bytes);

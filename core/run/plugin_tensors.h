@@ -17,15 +17,15 @@
 
 namespace tierd {
 
-// What is measured at once, and read when the budget has room for it.
+// A source is measured at once, and read when the budget has room for it.
 class PluginTensorSource {
  public:
   virtual ~PluginTensorSource() = default;
-  // Names it in errors and in the budget.
+  // Returns the name for errors and for the budget.
   virtual const std::string& path() const = 0;
-  // What the tensors occupy in memory.
+  // Returns the memory that the tensors will occupy.
   virtual uint64_t bytes() const = 0;
-  // Whether the tensors may be about this model. Error: invalid_argument, with both.
+  // Checks that the tensors may belong to this model. Error: invalid_argument, naming both models.
   virtual Status check_model(const ModelConfig& config) const = 0;
   // Errors: those of the files, no_space.
   virtual Result<std::shared_ptr<const PluginTensors>> read() const = 0;
@@ -35,12 +35,12 @@ class PluginTensorSource {
 class PluginTensorFile final : public PluginTensorSource {
  public:
   // Reads the header. Errors name the file: those of File, corrupt, unsupported for another dtype or a shape
-  // that plugins cannot be shown.
+  // that tierd_tensor_view cannot express.
   static Result<PluginTensorFile> open(const std::string& path);
 
   const std::string& path() const override { return file_.path(); }
   uint64_t bytes() const override { return bytes_; }
-  // Most of our tools write down which model they are about.
+  // Compares the shape of the model that most of our tools write into the file.
   Status check_model(const ModelConfig& config) const override;
   Result<std::shared_ptr<const PluginTensors>> read() const override;
 
@@ -49,17 +49,17 @@ class PluginTensorFile final : public PluginTensorSource {
       : file_(std::move(file)), tensors_(std::move(tensors)) {}
 
   File file_;
-  std::string made_for_;  // empty: nobody says
+  std::string made_for_;  // empty: the file does not name a model
   std::vector<SafetensorsTensor> tensors_;
   uint64_t bytes_ = 0;
 };
 
-// `tensors = "model"` means those of the model itself, planned or stored: the routers of a mixture, as
-// layers.N.experts.router [experts x d_model]. Another model has none.
+// `tensors = "model"` names tensors of the model itself, planned or stored: the routers of a mixture, as
+// layers.N.experts.router [experts x d_model]. Other models have none.
 class ModelTensors final : public PluginTensorSource {
  public:
   static constexpr std::string_view kName = "model";
-  // Both outlive it; `source` NULL: the store is made, and they are read from there.
+  // Both outlive this; `source` NULL: the store exists, and tensors are read from it.
   ModelTensors(const Store& store, const TensorSource* source) : store_(&store), source_(source) {}
 
   const std::string& path() const override { return store_->directory(); }

@@ -38,7 +38,7 @@ Result<RunPlan> with_store(RunPlan plan, const Config& config, const RuntimeOpti
   played.force = options.force;
   played.logit_rows = options.logit_rows;
   played.play_on = any_machine();
-  // It is gone again before the store is made, which needs the memory.
+  // The played runtime is destroyed before the store is made, which needs the memory.
   TIERD_TRY(Runtime::create(std::move(plan), played));
   TIERD_ASSIGN(const WriteOptions write, store_options(config, options));
   TIERD_TRY(store_for(*source, write));

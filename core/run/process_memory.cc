@@ -7,11 +7,11 @@ namespace tierd {
 namespace {
 
 constexpr uint64_t kAlways = 8u << 20;
-constexpr uint64_t kOfExtent = 16;  // whose tables are the store's
-constexpr uint64_t kOfNeuron = 36;  // in a memory: residency, cache, the lists of a pass, a measured length
+constexpr uint64_t kOfExtent = 16;  // table bytes per extent of the store
+constexpr uint64_t kOfNeuron = 36;  // per neuron and memory: residency, cache, lists of a pass, a length
 constexpr uint64_t kOfStack = 8u << 20;
-constexpr uint64_t kOfHeap = 64u << 20;  // a thread's, in glibc
-constexpr uint64_t kOtherThreads = 4;    // beside those that compute
+constexpr uint64_t kOfHeap = 64u << 20;  // per thread, in glibc
+constexpr uint64_t kOtherThreads = 4;    // besides those that compute
 
 }  // namespace
 

@@ -15,9 +15,9 @@ constexpr uint64_t kLookNs = 1'000'000'000;
 constexpr double kGb = 1e9;
 constexpr const char* kStoodFor = "the host stands for it";
 
-// Whether the host plays the GPU of a tier, in a time that is the host's.
+// Returns whether the host stands for the GPU of a tier, in wall time.
 bool is_stood_for(const Runtime& runtime, size_t tier) {
-  // How the backend of an agent begins for whose device this machine stands (tiers/gpu).
+  // The prefix of the backend of an agent for whose device this machine stands (tiers/gpu).
   constexpr std::string_view kHost = "host";
   return runtime.plan().tiers.memories[tier].computes_apart() && runtime.plan().config.clock != "model" &&
          runtime.backend(tier).starts_with(kHost);
@@ -50,7 +50,7 @@ UsedParts used_parts(const Runtime& runtime, const PowerDescription& power) {
     host_computes = host_computes || tiers[tier].config.compute;
     bytes += static_cast<double>(runtime.budget(tier).used());
   }
-  // The kernel's thread runs in any case.
+  // The kernel's thread always runs.
   const double cores = host_computes ? runtime.threads() : 1;
   return {std::min(1.0, cores / power.processor_cores), gpus, bytes / kGb, 1};
 }

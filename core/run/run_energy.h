@@ -1,4 +1,4 @@
-// What a run costs in joules and grams of CO2, reckoned or measured while it goes on.
+// The energy of a run in joules and grams of CO2, modelled or measured while it runs.
 #pragma once
 
 #include <memory>
@@ -9,29 +9,29 @@
 
 namespace tierd {
 
-// How far a run has come, as whoever runs it counts.
+// The progress of a run, as counted by the program that runs it.
 struct RunProgress {
   uint64_t decode_ns = 0;  // by the run's clock
   uint64_t decoded_tokens = 0;
-  uint64_t generated_tokens = 0;  // those, and the first of each text
+  uint64_t generated_tokens = 0;  // decoded tokens and the first of each text
 };
 
 // One thread, the runtime's.
 class RunEnergy {
  public:
-  // Begins to count. What has a meter is measured, unless time is virtual. The runtime outlives it.
+  // Begins to count. Parts with a meter are measured, unless time is virtual. The runtime outlives this.
   explicit RunEnergy(Runtime& runtime);
   RunEnergy(Runtime& runtime, EnergyMeters meters);
 
-  // All time so far was loading.
+  // Counts all time so far as loading.
   void loaded();
-  // Between two steps; looks at meters at most once a second.
+  // To be called between two steps; reads meters at most once a second.
   void look(const RunProgress& progress);
-  // Where a part of the run begins or ends.
+  // To be called where a part of the run begins or ends; always reads meters.
   void look_now(const RunProgress& progress);
-  // As of the last look. None: what the machine draws is not known (RunPlan::power). By the wall clock a GPU
-  // that the host stands for is not counted: the host's own parts have done its work. In virtual time it is
-  // one of the described machine's.
+  // Returns the totals as of the last look. None: the power of the machine is not known (RunPlan::power). In
+  // wall time a GPU that the host stands for is not counted: the host's own parts have done its work. In
+  // virtual time it is one of the described machine's parts.
   std::optional<EnergyTotals> totals() const;
 
  private:
@@ -41,7 +41,7 @@ class RunEnergy {
   uint64_t begin_ns_;
   uint64_t load_ns_ = 0;
   uint64_t next_ns_ = 0;
-  std::optional<EnergyLedger> ledger_;  // none: as totals()
+  std::optional<EnergyLedger> ledger_;  // none: see totals()
 };
 
 }  // namespace tierd

@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint32_t kDefaultContext = 4096;
 
-// The description that goes for a configuration, see RunPlan::power. Errors: those of choose_power;
+// Chooses the power description of a configuration, see RunPlan::power. Errors: those of choose_power;
 // invalid_argument for a GPU that computes and is not described.
 Result<std::optional<PowerDescription>> plan_power(const Config& config, const TierTable& tiers) {
   if (!config.machine.empty()) {
@@ -37,7 +37,7 @@ Result<std::optional<PowerDescription>> plan_power(const Config& config, const T
   return std::optional(std::move(*power));
 }
 
-// Without what the lowest tier has beside.
+// Returns the memory request of a tier, without the extra memory of the lowest tier.
 Result<TierRequest> request_of(const Tier& tier) {
   TierRequest request;
   request.name = tier.config.name;
@@ -61,7 +61,7 @@ Result<TierRequest> request_of(const Tier& tier) {
   return request;
 }
 
-// The editions that tiers make of what is stored.
+// Returns the editions that tiers make of stored ones.
 Result<std::vector<StoredSite>> plan_recoding(TierTable& tiers, const Manifest& manifest) {
   TIERD_ASSIGN(const Recoding recoding, tiers.choose_recoding());
   if (recoding.encodings.empty()) return std::vector<StoredSite>();
@@ -75,7 +75,7 @@ Result<std::vector<StoredSite>> plan_recoding(TierTable& tiers, const Manifest& 
           : std::string("the store has several editions itself (model.editions); expected \"none\"")};
 }
 
-// Rows give all of their results to every token, and a router says which experts are used: neither fires.
+// Rows contribute to every token, and a router chooses experts, so neither fires.
 Status check_heat(const Config& config, const Manifest& manifest) {
   const auto tells = [](const StoredSite& site) { return site.n_column_parts() != 0; };
   if (config.heat.name.empty() || std::ranges::any_of(manifest.sites, tells)) return {};
@@ -86,7 +86,7 @@ Status check_heat(const Config& config, const Manifest& manifest) {
                   config.model)};
 }
 
-// What is drawn stands in the place of what is computed.
+// Checks run.activity: drawn sets replace computed ones.
 Status check_activity(const Config& config) {
   if (config.activity.empty()) {
     if (config.drawn == "sets") return {};
@@ -102,13 +102,13 @@ Status check_activity(const Config& config) {
                "is about what a run has found out, not about what was drawn; tier-trace draw writes that"};
 }
 
-// What is drawn takes the predictor's place, which then needs no tensors and looks ahead at nothing.
+// Drawn sets replace the predictor, which then needs no tensors and does not look ahead.
 Config without_predictor(Config config) {
   config.predictor = {.name = "dense", .settings = {{"sites_ahead", int64_t{0}, "run.activity"}}};
   return config;
 }
 
-// A key that was given is not passed over where nothing can be measured.
+// Refuses a given measure_every if no site can be measured.
 Status check_measured(const Config& config, const ModelPlan& model, Layout layout) {
   if (config.measure_every == 0 || !config.given.contains("scheduler.measure_every")) return {};
   for (SiteId site = 0; site < model.sites.size(); ++site) {
@@ -119,7 +119,7 @@ Status check_measured(const Config& config, const ModelPlan& model, Layout layou
                            name(layout))};
 }
 
-// What that has changed.
+// Returns the values that were changed to fit.
 std::vector<std::string> fitted(const TierTable& tiers, const MemoryPlan& memory, uint32_t context) {
   std::vector<std::string> lines;
   if (memory.model.context != context)
@@ -215,7 +215,7 @@ Result<RunPlan> plan_run(const Config& asked, const RuntimeOptions& options) {
         "channels lie in an order of their own (model.order), in which one unit with the dense part must "
         "put what heads give"};
   }
-  // Read before either goes into the plan.
+  // Read before either is moved into the plan.
   const auto of_model = std::make_shared<const ModelTensors>(found.store, found.source.get());
   TIERD_ASSIGN(ChosenStrategies chosen, choose_strategies(config, of_model));
   TIERD_TRY(chosen.check_model(manifest.config));
@@ -237,7 +237,7 @@ Result<RunPlan> plan_run(const Config& asked, const RuntimeOptions& options) {
     lowest.giving_units += tier.computes_apart() ? tier.config.count : 0;
     lowest.direct_readers += tier.reads_directly() ? tier.config.count : 0;
   }
-  // A run without weights takes none of it.
+  // A run without weights allocates no memory for them.
   request.force = options.force || config.execute == "trace";
   uint64_t memories = 0;
   for (const TierRequest& tier : request.tiers) memories += tier.memories;
@@ -255,7 +255,7 @@ Result<RunPlan> plan_run(const Config& asked, const RuntimeOptions& options) {
     }
   }
   ModelPlan model = plan_model(manifest, memory.model);
-  // A drawn activity decides which neurons fire, whatever the activation would give.
+  // A drawn activity decides which neurons fire, whatever the activation function.
   for (Site& site : model.sites.all) site.never_silent = site.never_silent && config.activity.empty();
   TIERD_TRY(check_measured(config, model, manifest.layout));
   for (size_t m = 0; m < tiers.topology.memories.size(); ++m) {
@@ -265,7 +265,7 @@ Result<RunPlan> plan_run(const Config& asked, const RuntimeOptions& options) {
                   {.expands = tier.expands, .recodes = tier.recodes});
   }
   TIERD_ASSIGN(StrategyChoices strategies, read_tensors(std::move(chosen)));
-  // What was chosen is what whoever plans again (a forecast) shall find.
+  // The chosen values are kept in the plan, so that a second plan (a forecast) uses the same.
   Config as_planned = config;
   for (size_t t = 0; t < tiers.memories.size(); ++t) {
     if (memory.tiers[t].automatic)

@@ -1,5 +1,5 @@
-// What a run will be, before any memory is taken or anything is written: the store is open or planned, memory
-// is divided, plugins and agents are loaded and checked.
+// The plan of a run, before any memory is allocated or anything is written: the store is open or planned,
+// memory is divided, plugins and agents are loaded and checked.
 #pragma once
 
 #include <cstdint>
@@ -30,53 +30,50 @@
 namespace tierd {
 
 struct RuntimeOptions {
-  bool shorten = false;  // halve a context that was not given until it fits
+  bool shorten = false;  // halve a context that was not given until everything fits
   uint32_t shortest_context = 256;
-  bool fit = false;         // the same, and raise a budget that is too small to the least that would do
-  bool force = false;       // take capacities that are more than there is
+  bool fit = false;         // as `shorten`, and raise a budget that is too small to the least sufficient one
+  bool force = false;       // accept capacities beyond the available memory
   bool quiet = false;       // no progress
-  uint32_t logit_rows = 1;  // rows of a batch that may ask for logits
-  // The room of measured steps lies beside the budgets, so that as much is resident as in a run that measures
-  // none. What a strategy measures for itself stays within them.
+  uint32_t logit_rows = 1;  // rows of a batch whose logits may be wanted
+  // The room of measured steps is added to the budgets, so that as much is resident as in a run without
+  // measuring. Room for a strategy's own measurements stays within them.
   bool measures_beside = false;
-  // How the store's data file is opened; tests put a device that misbehaves in its place. Empty: as the agent
-  // does.
+  // Opens the store's data file; tests use a device that misbehaves. Empty: the agent opens it.
   OpenDevice open_device = {};
-  // Tests put an agent that fails before one of a tier with memories, by its number.
+  // Wraps the agents of tiers with memories, given with their numbers; tests use failing agents.
   std::function<void(MadeAgent& agent, uint16_t number)> wrap_agent = {};
-  Recording* recording = nullptr;  // of a run whose activity is played (run.execute = "trace")
-  // Where another thread sees which plugin is being called; it outlives the run.
+  Recording* recording = nullptr;  // for a run whose activity is played (run.execute = "trace")
+  // Shows another thread the plugin that is being called; outlives the run.
   PluginCalls* running_plugins = nullptr;
-  // It hears of everything until the run is destroyed. A run that has one writes neither trace nor timeline.
+  // Receives every event until the run is destroyed. The run then writes neither trace nor timeline.
   KernelObserver* observer = nullptr;
-  // The plan of a store that compresses and is not made, with the sizes that were counted
-  // (with_counted_store).
+  // The plan of a store that compresses and is not made, with the counted sizes (with_counted_store).
   std::shared_ptr<const Manifest> counted = {};
-  // The run is played on this machine in virtual time, whatever `run.clock` says: nothing is read, computed
-  // or recorded, and the store may be planned. Steps can be made where Runtime::plays says so.
+  // The run is played on this machine in virtual time, whatever `run.clock`: nothing is read, computed or
+  // recorded, and the store may be planned. Steps are possible if Runtime::plays returns ok.
   std::optional<MachineDescription> play_on = {};
 };
 
 struct RunPlan {
-  Config config;  // capacities that were chosen stand in it
-  // What was changed so that it fits, a line each: "run.context: 1024 positions instead of 4096, …".
+  Config config;  // contains the chosen capacities
+  // The values that were changed to fit, a line each: "run.context: 1024 positions instead of 4096, …".
   std::vector<std::string> fitted;
   Store store;
-  std::shared_ptr<const NeuronCodec> codec;  // that expands what the store has; NULL: it has none by a codec
-  std::shared_ptr<const TensorSource> source;  // what the store is to be made of; none where it stands
+  std::shared_ptr<const NeuronCodec> codec;    // expands the store's neurons; NULL: the store uses none
+  std::shared_ptr<const TensorSource> source;  // to make the store of; NULL if the store exists
   TierTable tiers;
-  MemoryPlan memory;  // its tiers are tiers.memories
+  MemoryPlan memory;  // [tiers.memories]
   ModelPlan model;
   StrategyChoices strategies;
-  StrategyChoices fallbacks;  // without a plugin where none is named
-  // None: nobody has named a description, and the configurations' folder has none (plan_power).
+  StrategyChoices fallbacks;  // without a plugin if none is named
+  // None: no description is named, and the configurations' folder has none (plan_power).
   std::optional<PowerDescription> power;
 };
-// How the store of a configuration is laid out; the codec that it names is loaded. Names in it are known ones
-// but for that, of which choose_compression has the errors.
+// Returns how the store of a configuration is laid out, with its codec loaded. Names in the configuration are
+// valid except the codec's, for which choose_compression reports errors.
 Result<WriteOptions> store_options(const Config& config, const RuntimeOptions& options);
-// The store that the configuration names, opened or planned, and the memory divided. Nothing is written.
-// Errors name file or key.
+// Opens or plans the store that the configuration names, and divides memory. Errors name file or key.
 Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options);
 
 }  // namespace tierd

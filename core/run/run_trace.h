@@ -1,4 +1,4 @@
-// The trace of a run: what its header says, and the plugins that a trace names.
+// The header of a run's trace, and the plugins that a trace names.
 #pragma once
 
 #include <map>
@@ -13,15 +13,15 @@
 
 namespace tierd {
 
-// What a run is, for people.
+// Returns a description of the run, for people.
 std::map<std::string, std::string> run_facts(const RunPlan& plan);
 
-// `scheduler` as the run's scheduler has it; `agents` in the dispatcher's order.
+// `scheduler`: the options of the run's scheduler; `agents` in the dispatcher's order.
 TraceHeader trace_header(const RunPlan& plan, const std::vector<std::vector<uint32_t>>& slots,
                          const Scheduler::Options& scheduler, const Dispatcher::Options& dispatcher,
                          const std::vector<const Agent*>& agents);
 
-// Looks for plugins along `path`.
+// Returns a function that finds strategies along `path`.
 ChooseStrategy strategies_on(PluginPath path);
 
 }  // namespace tierd

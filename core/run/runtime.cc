@@ -13,7 +13,7 @@ namespace tierd {
 
 namespace {
 
-// The table of a strategy; `tier`: of a cache that the tier has of its own.
+// Returns the table of a strategy; `tier`: of a cache that the tier has of its own.
 StrategyConfig& strategy_in(Config& config, std::string_view kind, const std::string& tier) {
   if (kind == "predictor") return config.predictor;
   if (kind == "heat") return config.heat;
@@ -92,8 +92,7 @@ Status Runtime::resizable(size_t tier) const {
   return {};
 }
 
-// What is kept above may decide what is kept below: caches of the memories that the tier lies over split
-// theirs anew.
+// Caches below this tier also split anew, since they may decide by the content of the memories above.
 Status Runtime::resize(size_t tier, std::vector<uint64_t> parts) {
   ArenaParts asked(parts.size());
   for (const size_t m : now_->memories_of(tier)) asked[m] = parts[m];
@@ -186,7 +185,7 @@ Status Runtime::set_capacity(std::string_view capacity, bool fit, size_t tier) {
   }
   TIERD_TRY(engine_->drain());
   TIERD_TRY(resize(tier, parts_with(tier, arena)));
-  // By now the memory of a smaller arena was given back; that of a larger one is used by `load`.
+  // By now the memory of a smaller arena was returned; `load` fills a larger one.
   change.resident = now_->resident_bytes(tier);
   budget.release(kResident, resident);
   budget.set_capacity(change.to);
@@ -218,11 +217,11 @@ Status Runtime::swap(std::string_view kind, const StrategyConfig& strategy, cons
 Status Runtime::replace(std::string_view kind, ChosenStrategy chosen, const StrategyConfig& strategy,
                         const std::string& tier) {
   const PluginTensors* tables = now_->strategies->instance(kind, tier).choice().tensors.get();
-  // What kept the heat beside its own work stays.
+  // A predictor that keeps the heat besides its own work stays.
   const bool joins = kind == "heat" && !now_->strategies->keeps_heat_apart();
   const uint64_t leaving = tables != nullptr && !joins ? tables->bytes : 0;
   const uint64_t coming = chosen.table_bytes();
-  // Both are there for a moment.
+  // Both are in memory for a moment.
   Budget& budget = now_->tiers.front().budget;
   if (const Status room = budget.reserve(kPluginTables, coming); !room.ok()) {
     return Error{room.code(), chosen.tensors->path(), room.error().line()};
@@ -239,8 +238,8 @@ Status Runtime::replace(std::string_view kind, ChosenStrategy chosen, const Stra
   return swapped;
 }
 
-// Calls `visit` with every strategy, the configuration that chose it, its fallback and, of a cache that a
-// tier has of its own, the tier. Its error ends that.
+// Calls `visit` with every strategy, its configuration, its fallback and, for a cache that a tier has of its
+// own, the tier. Stops at the first error.
 template <class Visit>
 Status Runtime::for_each_strategy(const Visit& visit) const {
   const Strategies& s = now_->strategies->strategies();
@@ -283,7 +282,7 @@ Status Runtime::recover() {
 }
 
 Status Runtime::make_anew() {
-  // A copy of each: a strategy that is replaced takes its name with it.
+  // Copies, since replacing a strategy destroys its name.
   struct Broken {
     std::string kind;
     StrategyConfig config;
@@ -292,7 +291,7 @@ Status Runtime::make_anew() {
   std::vector<Broken> broken;
   TIERD_TRY(for_each_strategy([&](const StrategyBase& strategy, const StrategyConfig& config,
                                   const StrategyChoice&, const std::string& tier) -> Status {
-    // A predictor that keeps the heat, too, is made anew as a whole.
+    // A predictor that also keeps the heat is made anew as a whole.
     const bool joins = strategy.kind == "heat" && config.name.empty();
     const Config& c = now_->plan.config;
     if (!strategy.quarantined()) return {};
@@ -301,7 +300,7 @@ Status Runtime::make_anew() {
   }));
   const Broken* last = nullptr;
   for (const Broken& one : broken) {
-    // A swap replaces the caches of all memories that have the same, and the heat with its predictor.
+    // A swap replaces the equal caches of all memories, and the heat with its predictor.
     const bool is_done = last != nullptr && one.kind == last->kind && one.tier == last->tier;
     last = &one;
     if (!is_done) TIERD_TRY(swap(one.kind, one.config, one.tier));

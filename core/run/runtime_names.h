@@ -1,5 +1,4 @@
-// These names of lines in a budget are shared by assembly.cc, which reserves them, and runtime.cc, which has
-// them move.
+// Names of budget lines shared by assembly.cc, which reserves them, and runtime.cc, which changes them.
 #pragma once
 
 namespace tierd {

@@ -11,7 +11,7 @@
 namespace tierd {
 namespace {
 
-// What the host reads in a strategy's table beside the plugin's parameters.
+// The keys of a strategy's table that the host reads itself.
 constexpr std::array<std::string_view, 3> kKeysOfStrategy = {"name", "fallback", "tensors"};
 
 }  // namespace

@@ -21,12 +21,12 @@ namespace {
 constexpr uint32_t kMostMemories = 32;
 constexpr uint32_t kMostCore = 4095;
 
-// The lane of an agent that copies, while its first lane computes.
+// The lane of an agent that moves neurons, while its first lane computes.
 constexpr uint8_t kCopyLane = 1;
-// The lane of an agent that reads directly, while the others compute and copy.
+// The lane of an agent that reads directly, while the others compute and move.
 constexpr uint8_t kReadLane = 2;
 
-// What the host reads in a tier's table beside the agent's parameters; the first three of the store's, too.
+// The keys of a tier's table that the host reads itself; for the store's tier the first three.
 constexpr std::array<std::string_view, 11> kKeysOfTier = {"kind",     "thread",     "cores", "count",
                                                           "capacity", "staging",    "over",  "link",
                                                           "compute",  "compressed", "recode"};
@@ -43,8 +43,8 @@ std::optional<uint32_t> core_in(std::string_view text) {
   return whole ? std::optional(core) : std::nullopt;
 }
 
-// "0-3,8": each core once, and no more of them than there are, since each gets a thread. `most`: 0 where that
-// is not known. Error: invalid_argument naming the tier's key.
+// Parses "0-3,8": each core once, and at most as many as exist, since each gets a thread. `most`: 0 if the
+// number is not known. Error: invalid_argument naming the tier's key.
 Result<std::vector<uint32_t>> parse_cores(const Tier& tier, size_t most) {
   std::vector<uint32_t> cores;
   std::set<uint32_t> named;
@@ -155,7 +155,7 @@ class TierChooser {
   }
   bool is_store(std::string_view name) const { return name.empty() || name == table_.store.config.name; }
 
-  // Tiers that it lies over.
+  // Returns the number of tiers that this one lies over.
   Result<uint32_t> height(const Tier& tier, size_t depth) {
     if (is_store(tier.config.over)) return 0U;
     const Tier* const below = find(tier.config.over);
@@ -169,7 +169,7 @@ class TierChooser {
     uint16_t agent = 1;
     MemoryId memory = 1;
     UnitId unit = 0;
-    table_.store.first_agent = agent++;  // it is driven first: what it has begun goes on while others compute
+    table_.store.first_agent = agent++;  // it is driven first: reads continue while others compute
     for (Tier& tier : tiers_) {
       const uint32_t count = tier.config.count;
       if (count > kMostMemories || count + memory - 1 > kMostMemories)
@@ -188,7 +188,7 @@ class TierChooser {
     return {};
   }
 
-  // Its memories, links and units.
+  // Adds the tier's memories, links and units.
   Status add(const Tier& tier) {
     TIERD_ASSIGN(const std::vector<MemoryId> below, memories_below(tier));
     TIERD_ASSIGN(const std::vector<MemoryId> linked, linked_to(tier));
@@ -203,10 +203,10 @@ class TierChooser {
       if (sources.empty() || std::ranges::find(sources, memory.over) == sources.end())
         sources.push_back(memory.over);
       const bool directly = tier.reads_directly();
-      // What no memory holds that is nearer.
+      // The store serves neurons that no nearer memory holds.
       if (directly && std::ranges::find(sources, kStore) == sources.end()) sources.push_back(kStore);
       for (const MemoryId from : sources) {
-        if (from == id) continue;  // one of the tier's own, whose link leads to the others
+        if (from == id) continue;  // a memory of a self-linked tier has no link to itself
         if (from == kStore && directly) {
           topology.links.push_back({.from = from, .to = id, .agent = memory.agent, .lane = kReadLane});
         } else if (from == kStore) {
@@ -222,9 +222,10 @@ class TierChooser {
     return {};
   }
 
-  // Reads land in every memory that has a link from the store, unless its own agent reads, and neurons leave
-  // every one that has a link to another. A memory that is apart lies over one of the host's all the same:
-  // that one's tier has what the process needs, and its cache keeps what crosses the link alone.
+  // Checks that reads can land in every memory with a link from the store, unless its own agent reads, and
+  // that neurons can leave every memory with a link to another. A memory that is apart must lie over one of
+  // the host's even if its agent reads directly: the tier of that memory holds the memory of the process, and
+  // its cache holds only neurons that cross the link.
   Status check_reach() const {
     for (const Link& link : table_.topology.links) {
       const Tier& to = tier_of(link.to);
@@ -249,7 +250,7 @@ class TierChooser {
     });
   }
 
-  // For each of its memories the one that it lies over.
+  // Returns, for each of the tier's memories, the one that it lies over.
   Result<std::vector<MemoryId>> memories_below(const Tier& tier) {
     std::vector<MemoryId> below(tier.config.count, kStore);
     if (is_store(tier.config.over)) return below;
@@ -264,7 +265,7 @@ class TierChooser {
     return below;
   }
 
-  // What `link` names, in its order.
+  // Returns the memories that `link` names, in order.
   Result<std::vector<MemoryId>> linked_to(const Tier& tier) {
     std::vector<MemoryId> linked;
     std::set<const Tier*> named;  // NULL: the store
@@ -299,7 +300,7 @@ class TierChooser {
   }
 
   const PluginPath path_;
-  const size_t most_cores_;  // 0: those of a described machine are not known
+  const size_t most_cores_;  // 0: unknown, for a described machine
   std::vector<Tier> tiers_;
   std::map<std::string, uint32_t> heights_;
   TierTable table_;
@@ -337,7 +338,7 @@ Result<std::vector<uint32_t>> TierTable::units_named(const std::string& name, co
       fmt::format("there is no unit '{}'; units are {}, and a tier's name is all of its units", name, all)};
 }
 
-// Nobody compresses anew what a tier below has expanded.
+// Chooses whether the tier holds expanded neurons; neurons expanded below are never compressed again.
 Status TierTable::choose_form(Tier& tier, std::string_view codec) const {
   const Tier* expanded_below = nullptr;
   bool from_store = false;
@@ -380,7 +381,7 @@ Status TierTable::choose_forms(std::string_view codec) {
   return {};
 }
 
-// Links from a memory that has them in these encodings already carry them as they are.
+// Checks that a tier can recode. Links from a memory that already recodes carry its editions unchanged.
 Status TierTable::check_recoding(const Tier& tier) const {
   const std::string can_recode = "neurons are encoded anew by who computes from them: ";
   if (!tier.config.compute || (tier.agent.entry->serves & kRecodes) == 0)

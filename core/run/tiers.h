@@ -1,5 +1,5 @@
-// What the tables [tiers.NAME] of a configuration come to: agents that are loaded and checked, and the
-// numbers of agents, memories and units.
+// The tables [tiers.NAME] of a configuration, evaluated: agents that are loaded and checked, and the numbers
+// of agents, memories and units.
 #pragma once
 
 #include <cstdint>
@@ -22,16 +22,16 @@ struct Tier {
   AgentChoice agent;
   std::vector<uint32_t> cores =
       {};  // that its threads are bound to; none: as run.threads and run.bind have it
-  // Its agents, memories and units are numbered one after the other from these.
+  // Its agents, memories and units are numbered consecutively from these.
   uint16_t first_agent = 0;
-  MemoryId first_memory = kStore;  // of the tier that reads the store, the store
-  UnitId first_unit = 0;           // of a tier that computes
-  bool expands = false;            // it holds expanded what the store has compressed
+  MemoryId first_memory = kStore;  // for the tier that reads the store: the store
+  UnitId first_unit = 0;           // for a tier that computes
+  bool expands = false;            // it holds compressed neurons of the store expanded
   bool recodes = false;            // neurons are encoded anew on their way there
 
   // See kMemoryApart.
   bool apart() const { return is_apart(*agent.entry); }
-  // As a GPU does.
+  // For example a GPU.
   bool computes_apart() const { return apart() && config.compute; }
   // See kReadsDirectly: its agents read from the store into their own memories.
   bool reads_directly() const {
@@ -40,13 +40,13 @@ struct Tier {
   std::string key(std::string_view name) const { return config.table() + "." + std::string(name); }
 };
 
-// What was fetched from one tier into another.
+// The traffic from one tier into another.
 struct TierLink {
   std::string from, to;
   LinkCounters counters;
 };
 
-// In which encodings neurons are held that are stored in one, and the key that says so.
+// The encodings in which stored neurons are also held, and the key that names them.
 struct Recoding {
   std::vector<Encoding> encodings;
   std::string key;
@@ -54,18 +54,19 @@ struct Recoding {
 
 class TierTable {
  public:
-  Tier store;                  // the one that reads it
+  Tier store;                  // the tier that reads the store
   std::vector<Tier> memories;  // from the lowest upwards, at one height by name
-  Topology topology;           // of them, without arenas and staging
+  Topology topology;           // of all memories, without arenas and staging
 
   const Tier* find(std::string_view name) const;
   const Tier& tier_of(MemoryId memory) const;
-  // Says which tiers hold expanded what the store has compressed: by bitmaps, or by a codec if one is named,
-  // which nobody computes from. Error: invalid_argument naming tiers.NAME.compressed.
+  // Decides which tiers hold compressed neurons of the store expanded: bitmaps, or neurons of `codec` if it
+  // is not empty, which units cannot compute from. Error: invalid_argument naming tiers.NAME.compressed.
   Status choose_forms(std::string_view codec);
-  // Says which tiers recode, and what. Error: invalid_argument naming tiers.NAME.recode.
+  // Decides which tiers recode, and into what. Error: invalid_argument naming tiers.NAME.recode.
   Result<Recoding> choose_recoding();
-  // "dram": the units of all its agents; "dram.1": that of the second. Error: invalid_argument naming `key`.
+  // Returns the units of all agents of "dram", or for "dram.1" that of the second one. Error:
+  // invalid_argument naming `key`.
   Result<std::vector<uint32_t>> units_named(const std::string& name, const char* key) const;
 
  private:
@@ -73,8 +74,9 @@ class TierTable {
   Status check_recoding(const Tier& tier) const;
 };
 
-// Errors name a file or a key: those of loading; invalid_argument for agents that do not serve what their
-// tier is for, for tiers that lie over none or over each other, for more than there can be.
+// Evaluates the tables. Errors name a file or a key: those of loading; invalid_argument for agents that do
+// not serve the operations of their tier, for tiers that lie over none or over each other, for too many
+// memories.
 Result<TierTable> choose_tiers(const Config& config);
 
 }  // namespace tierd

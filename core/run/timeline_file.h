@@ -1,4 +1,4 @@
-// The timeline of a run, and the file that it becomes at the end.
+// The timeline of a run, and the file that it is written to at the end.
 #pragma once
 
 #include <cstdio>
@@ -14,8 +14,8 @@ namespace tierd {
 
 class TimelineFile {
  public:
-  // Under another name until it is whole, so that a run which dies leaves no half of it; `names.start_ns` is
-  // now. Error: io_error.
+  // Writes under another name until the file is complete, so that a run that dies leaves no partial file;
+  // sets `names.start_ns`. Error: io_error.
   static Result<std::unique_ptr<TimelineFile>> create(const std::string& path, TimelineNames names,
                                                       const Clock& clock);
   ~TimelineFile();
@@ -23,7 +23,7 @@ class TimelineFile {
   KernelObserver& observer() { return recorder_; }
   const Timeline& timeline() const { return timeline_; }
 
-  // Replaces a file of that name. Nothing happens when it was done before. Error: io_error.
+  // Replaces a file of that name. Does nothing if it was called before. Error: io_error.
   Status finish();
 
  private:

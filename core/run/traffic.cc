@@ -8,7 +8,7 @@
 namespace tierd {
 namespace {
 
-// The blocks that hold an extent, joined with those of the one before.
+// Appends the blocks that hold an extent, joined with those of the previous one.
 void add_blocks(std::vector<FileRange>& ranges, const Extent& extent) {
   const uint64_t begin = extent.offset / kDirectIoAlignment * kDirectIoAlignment;
   const uint64_t end = align_up(extent.offset + extent.bytes, kDirectIoAlignment);
@@ -22,7 +22,8 @@ void add_blocks(std::vector<FileRange>& ranges, const Extent& extent) {
   ranges.push_back({begin, end - begin});
 }
 
-// What a step brings into memories, neuron by neuron: as Sources does, where every cache keeps what it said.
+// The transfers of a step, neuron by neuron: like Sources, if every cache keeps the neurons that it wanted at
+// the start.
 class Fetches {
  public:
   Fetches(const Topology& topology, const std::vector<std::vector<std::vector<uint32_t>>>& kept)
@@ -32,7 +33,7 @@ class Fetches {
     if (memory == kStore) return true;
     return std::ranges::binary_search(kept_[memory - 1u][topology_.memory(memory).held_as(edition)], neuron);
   }
-  // each(link) for all that the neuron passes until it is in a memory that does not hold it.
+  // Calls each(link) for every link that the neuron crosses to a memory that does not hold it.
   template <class Each>
   void each_link(MemoryId memory, EditionId edition, uint32_t neuron, Each each) const {
     const auto leads_here = [&](size_t l, MemoryId from) {
@@ -71,7 +72,7 @@ PlannedTraffic plan_traffic(const RunPlan& plan, const Placement& placement, con
   for (SiteId s = 0; s < plan.model.sites.size(); ++s) {
     const Site& site = plan.model.sites[s];
     if (site.given()) continue;
-    // How many experts a token uses is known, which ones is not.
+    // The number of experts that a token uses is known, but not which ones.
     const bool in_part = site.chosen() || site.of_expert();
     const uint64_t used = in_part ? model.experts_per_token : 1;
     const uint64_t of = in_part ? model.n_experts : 1;

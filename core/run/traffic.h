@@ -1,5 +1,5 @@
-// What a decode step of a dense model takes from the arenas and what it must fetch, the embedding's row
-// aside. Nothing is promised for a cache that does not say beforehand what it keeps.
+// The bytes of a decode step of a dense model from the arenas and over the links, without the embedding's
+// row. Not accurate for a cache that does not announce the neurons that it keeps.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 namespace tierd {
 
 struct PlannedTraffic {
-  uint64_t computed_bytes = 0;           // by all units, from arenas or not
+  uint64_t computed_bytes = 0;           // by all units, resident or not
   uint64_t streamed_bytes = 0;           // read from the store
-  std::vector<uint64_t> resident_bytes;  // [memories] that units compute from their arenas
-  std::vector<uint64_t> link_bytes;      // [links of the topology] fetched over each
-  std::vector<FileRange> streamed;       // from the store, as it lies in its data file, in a step's order
+  std::vector<uint64_t> resident_bytes;  // [memories] bytes that units compute from their arenas
+  std::vector<uint64_t> link_bytes;      // [links of the topology] bytes fetched over each
+  std::vector<FileRange> streamed;       // ranges of the store's data file, in a step's order
 
-  uint64_t resident() const;  // from all arenas
+  uint64_t resident() const;  // of all arenas
 };
 
 // [memories][editions] ascending neurons that each cache wants before the first step.

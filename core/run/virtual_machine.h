@@ -1,5 +1,5 @@
-// The machine that a run lives on in virtual time (run.clock = "model"): its clock, its threads, and the
-// agents as its description has them.
+// The machine of a run in virtual time (run.clock = "model"): its clock, its threads, and the modelled agents
+// of its description.
 #pragma once
 
 #include <deque>
@@ -25,36 +25,37 @@ namespace tierd {
 
 class VirtualMachine {
  public:
-  // NULL where time is that of the wall. `play_on`: see RuntimeOptions. Errors: those of read_machine;
-  // invalid_argument naming the key that is missing, or has no meaning without the modelled clock.
+  // Returns NULL if time is the wall clock's. `play_on`: see RuntimeOptions. Errors: those of read_machine;
+  // invalid_argument naming a key that is missing, or has no meaning without the modelled clock.
   static Result<std::unique_ptr<VirtualMachine>> create(const Config& config,
                                                         const std::optional<MachineDescription>& play_on);
 
-  // Whether anything is read and computed.
+  // Returns whether anything is read and computed.
   bool executes() const { return executes_; }
 
   VirtualClock& clock() { return clock_; }
-  // The disk, checked by the kernel's thread or one of its own.
+  // Returns the described disk, driven by the kernel's thread or by one of its own.
   ReadTask::Described disk(bool own_thread);
   // beside: its lanes are devices that need no thread.
   enum class Runs : uint8_t { on_the_kernels_thread, on_its_own_thread, beside };
-  // An agent of a tier, that computes by `plan`, or only moves neurons: with this share of the processor, or
-  // beside it on a device of its own, where the description has one for the tier.
+  // An agent of a tier that computes by `plan`, or only moves neurons: on this share of the processor, or on
+  // a device of its own, if the description has one for the tier.
   struct Unit {
     std::string tier;
     ComputePlan plan;
     double share = 1;
     Runs runs = Runs::on_the_kernels_thread;
-    // What it reads directly; empty: it does not.
+    // The extents that it reads directly; empty: none.
     UnitReads reads = {};
-    // [MemoryId] the tiers that the memories belong to.
+    // [MemoryId] the tiers of the memories.
     std::vector<std::string> memories = {};
   };
-  // `agent` carries out what is asked, if anything is. `editions` outlive the machine. Errors name the
-  // description: not_found, and what it lacks; invalid_argument for more agents than it has devices.
+  // Returns the modelled agent; `agent` executes its work, if anything is executed. `editions` outlive the
+  // machine. Errors name the description: not_found, and what it lacks; invalid_argument for more agents than
+  // it has devices.
   Result<Agent*> agent(Agent& agent, Unit unit, std::span<const Edition> editions);
-  // Whether nobody looks at activations that are not computed and were not recorded. Error: unsupported,
-  // saying who would.
+  // Checks that no part reads activations that are neither computed nor recorded. Error: unsupported, naming
+  // the reader.
   Status can_play(const ModelPlan& model, const Strategies& strategies) const;
 
  private:
@@ -68,7 +69,7 @@ class VirtualMachine {
   VirtualClock clock_;
   std::deque<VirtualThread> threads_ = std::deque<VirtualThread>(1);  // the first is the kernel's
   VirtualThread disk_;
-  std::map<std::string, uint32_t> devices_;  // that are in use, by tier
+  std::map<std::string, uint32_t> devices_;  // devices in use, by tier
   std::deque<UnitCost> costs_;
   std::deque<IdleAgent> idle_;
   std::deque<ModelledAgent> units_;
