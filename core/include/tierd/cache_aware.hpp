@@ -1,10 +1,11 @@
-// Which neurons of a site a row uses, where those that are resident cost nothing to use (cache-aware masking:
-// Federici et al., "Efficient LLM Inference using Dynamic Input Pruning and Cache-Aware Masking", 2024, who
-// weigh what is not cached by a factor). Here the device's cost says what is not worth it: a read costs as
-// much as `gap` bytes beyond those that it brings (tierd_memory_view.gap_bytes). So from what is missing runs
-// of neighbours are chosen, the reading of which takes the least time of all that lose at most so much of the
-// energy of the inputs, the sum of their squares: a weak channel between strong ones is used as well, and a
-// strong one that lies alone may be left out. Every resident channel is used. Optional; C++17, header-only.
+// Cache-aware masking: chooses which neurons (input channels) of a site a row uses, where resident channels
+// cost nothing (Federici et al., "Efficient LLM Inference using Dynamic Input Pruning and Cache-Aware
+// Masking", 2024, weigh channels that are not cached by a factor). This version uses the device's cost
+// instead: a read costs as much as `gap` bytes beyond the bytes that it fetches
+// (tierd_memory_view.gap_bytes). Among the missing channels the algorithm chooses runs of neighbours. Their
+// reads take the least time of all choices that lose at most a given part of the energy of the inputs (the
+// sum of their squares). So a weak channel between strong ones is used as well, and an isolated strong one
+// may be left out. Every resident channel is used. Optional; C++17, header-only.
 #ifndef TIERD_CACHE_AWARE_HPP
 #define TIERD_CACHE_AWARE_HPP
 
@@ -18,11 +19,11 @@ namespace tierd {
 
 class CacheAware {
  public:
-  // `request`: what a read costs beside the channels that it brings, in channels. `resident` [n]: 1 where
-  // nothing need be read. `most`: the energy that may be lost. `price`, in channels for a unit of energy, is
-  // where the search begins and where it has ended: one of each operator's own, 0 before the first call.
-  // Returns the energy that is lost; `used` [n] becomes 1 where a channel is used, which those that are zero
-  // never are.
+  // Chooses the channels of one row. `request`: the cost of a read beyond the channels that it fetches, in
+  // channels. `resident` [n]: 1 for a channel that need not be read. `most`: the energy that may be lost.
+  // `price`, in channels per unit of energy: in, where the search begins (0 before the first call); out,
+  // where it ended. Each operator has a price of its own. Writes `used` [n]: 1 for each channel that is used;
+  // a channel whose value is zero never is. Returns the energy that is lost.
   double choose(const float* magnitudes, uint32_t n, double request, const uint8_t* resident, double most,
                 double& price, uint8_t* used) {
     gather(magnitudes, n, resident);
@@ -43,19 +44,19 @@ class CacheAware {
  private:
   struct Missing {
     float energy;
-    uint32_t passed;  // resident channels between the one before and this one
+    uint32_t passed;  // resident channels between the previous missing channel and this one
   };
-  // The way so far that costs least, of those whose last channel is read or not, and what it has lost.
+  // The cheapest choice so far that ends with its last channel read (or not read), and its loss of energy.
   struct Way {
     double cost = 0, lost = 0;
   };
   static constexpr double kNever = std::numeric_limits<double>::infinity();
   static constexpr int kMostSteps = 60;
   static constexpr double kStride = 1.5;
-  static constexpr double kMostPrice = 1e30;    // at which all is read that is above zero
-  static constexpr double kCloseEnough = 0.97;  // of what may be lost
-  // What is lost jumps where a long run is read or is not. Between two prices as near as this no better one
-  // is sought (40 steps without this bound, 9 with it).
+  static constexpr double kMostPrice = 1e30;    // at this price every channel above zero is read
+  static constexpr double kCloseEnough = 0.97;  // as a share of the energy that may be lost
+  // The energy lost is a step function of the price, because a long run of channels is either read or not.
+  // The search stops when two prices are this close (40 steps without this bound, 9 with it).
   static constexpr double kNarrow = 1.001;
 
   void gather(const float* magnitudes, uint32_t n, const uint8_t* resident) {
@@ -71,8 +72,8 @@ class CacheAware {
     }
   }
 
-  // The least price at which no more than `most` is lost: the higher, the less is. As the sets of one token
-  // are much like those of the next, so is the price, and few steps are needed.
+  // Returns the least price at which at most `most` is lost; a higher price loses less. The sets of
+  // consecutive tokens are similar, so their prices are too, and few steps are needed.
   double cheapest(double request, double most, double from) {
     double low = 0, high = kNever, at = std::min(from, kMostPrice);
     for (int step = 0; step < kMostSteps; ++step) {
@@ -89,8 +90,8 @@ class CacheAware {
     return high == kNever ? kMostPrice : high;
   }
 
-  // The cheapest way through all missing channels, where a read costs `request`, each channel that it brings
-  // or passes 1, and each that is not read its energy times `price`. Returns the energy that it loses.
+  // Finds the cheapest choice over all missing channels. A read costs `request`, each channel that it fetches
+  // or passes over 1, each channel that is not read its energy times `price`. Returns the lost energy.
   template <bool kRemember>
   double walk(double request, double price) {
     Way away, reading{kNever, 0};
@@ -111,7 +112,7 @@ class CacheAware {
     return reads_at_end_ ? reading.lost : away.lost;
   }
 
-  // From the end of the way that was remembered back to its beginning.
+  // Follows the choice that `walk` remembered from its end to its beginning.
   void mark_reads(const float* magnitudes, uint32_t n, const uint8_t* resident, uint8_t* used) {
     bool reading = reads_at_end_;
     size_t left = missing_.size();
@@ -123,9 +124,9 @@ class CacheAware {
     }
   }
 
-  // These are filled anew in each call; they are members so that their memory is reused.
+  // Each call fills these anew; they are members so that their memory is reused.
   std::vector<Missing> missing_;
-  std::vector<uint8_t> ended_, begun_;  // [missing]: of the way that was remembered
+  std::vector<uint8_t> ended_, begun_;  // [missing] the choice that `walk` remembered
   bool reads_at_end_ = false;
 };
 

@@ -1,5 +1,5 @@
-// What a cache needs whose neurons leave in an order, edition by edition: whatever is missing is loaded to
-// stay, and who stands first in the order makes room. Optional; C++17, header-only.
+// Base class of a cache that evicts neurons in an order, edition by edition. Every missing neuron is loaded
+// to stay; the first neuron of the order is evicted for it. Optional; C++17, header-only.
 //
 //   class Lru : public tierd::EvictionOrder {
 //    public:
@@ -18,7 +18,7 @@
 
 namespace tierd {
 
-// Numbers below `n` in an order, each at most once. Takes memory when it is made and never again.
+// Numbers below `n` in an order, each at most once. Allocates only when it is constructed.
 class Order {
  public:
   class Iterator {
@@ -43,13 +43,13 @@ class Order {
   uint64_t size() const { return size_; }
   bool contains(uint32_t i) const { return links_[i].next != kAbsent; }
 
-  // Those that are there already stay where they are.
+  // Does nothing if `i` is in the order already.
   void append(uint32_t i) {
     if (contains(i)) return;
     link_last(i);
     ++size_;
   }
-  // Those that are not there are passed over.
+  // Does nothing if `i` is not in the order.
   void move_to_end(uint32_t i) {
     if (!contains(i)) return;
     unlink(i);
@@ -128,7 +128,7 @@ class EvictionOrder {
   }
 
  protected:
-  // Holds the edition's resident neurons: who leaves first stands first.
+  // The edition's resident neurons, the next one to evict first.
   Order& order(uint32_t edition) { return orders_[edition]; }
 
  private:

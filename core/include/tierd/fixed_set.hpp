@@ -1,5 +1,6 @@
-// What a cache needs that keeps a fixed set of each edition's neurons from the start to the end: those stay
-// once they are loaded, all others stream by. Optional; C++17, header-only.
+// Base class of a cache that keeps a fixed set of each edition's neurons from the start to the end. The
+// neurons of the set stay once they are loaded; all others pass through staging. Optional; C++17,
+// header-only.
 //
 //   class Hot : public tierd::FixedSet {
 //    public:
@@ -29,14 +30,15 @@
 
 namespace tierd {
 
-// Has the functions of a cache but for `share` and `resize`, which decide what stays. Nothing stays before.
+// Implements the functions of a cache except `share` and `resize`, which call keep(). Before the first keep()
+// no neuron stays.
 class FixedSet {
  public:
   explicit FixedSet(const Host& host) : host_(host), kept_(host.n_editions()), here_(host.n_editions()) {}
 
   void admit(const tierd_set_view& missing, int /*priority*/, uint32_t free_slots, uint8_t* verdict,
              tierd_victims_out& victims) {
-    // What another cache, or a larger share, has left here gives way.
+    // A neuron outside the set, left by another cache or a larger share, is evicted.
     const std::set<uint32_t>& here = here_[missing.edition];
     auto stranger = here.begin();
     victims.n = 0;
@@ -62,7 +64,7 @@ class FixedSet {
     for (uint32_t i = 0; i < n; ++i) here_[edition].erase(idx[i]);
   }
 
-  // All that stays is fetched before the first step.
+  // Fetches the whole set before the first step.
   void fill() {
     for (uint32_t e = 0; e < kept_.size(); ++e) {
       if (!kept_[e].empty()) host_.want(e, kept_[e].data(), static_cast<uint32_t>(kept_[e].size()));
@@ -72,10 +74,10 @@ class FixedSet {
  protected:
   const Host& host() const { return host_; }
 
-  // From now on these neurons of the edition stay: ascending.
+  // Sets the neurons of the edition that stay from now on: ascending.
   void keep(uint32_t edition, std::vector<uint32_t> neurons) { kept_[edition] = std::move(neurons); }
 
-  // For `resize`, once it is known what stays: names what has to leave, first what does not stay.
+  // For `resize`, after keep(): names the surplus, first neurons that do not belong to the set.
   void name_surplus(const uint32_t* max_slots, tierd_victims_out& victims) const {
     victims.n = 0;
     for (uint32_t e = 0; e < host_.n_editions(); ++e) {
@@ -91,8 +93,8 @@ class FixedSet {
   }
 
   Host host_;
-  std::vector<std::vector<uint32_t>> kept_;  // [editions] those that stay, ascending
-  std::vector<std::set<uint32_t>> here_;     // [editions] those that are resident
+  std::vector<std::vector<uint32_t>> kept_;  // [editions] the neurons that stay, ascending
+  std::vector<std::set<uint32_t>> here_;     // [editions] the resident neurons
 };
 
 }  // namespace tierd

@@ -1,7 +1,6 @@
-/* What the host offers to a strategy. Every function takes `context` first and may be called on the kernel's
- * thread alone, inside `create` or a function of the strategy's table; a codec calls them on the thread that
- * calls it. Pointers that it returns are the
- * host's. C99, self-contained. */
+/* The functions that the host offers to a strategy. Every function takes `context` first and may be called on
+ * the kernel's thread alone, inside `create` or a function of the strategy's table; a codec calls them on the
+ * thread that calls it. The host owns every pointer that they return. C99, self-contained. */
 #ifndef TIERD_HOST_H
 #define TIERD_HOST_H
 
@@ -15,9 +14,9 @@ extern "C" {
 enum { TIERD_LOG_DEBUG = 0, TIERD_LOG_INFO = 1, TIERD_LOG_WARNING = 2, TIERD_LOG_ERROR = 3 };
 
 typedef struct tierd_host {
-  uint32_t size; /* of this struct in the running host: a field beyond it is not there */
+  uint32_t size; /* of this struct in the running host, which has no field beyond it */
   void* context;
-  uint64_t seed; /* for strategies that draw lots */
+  uint64_t seed; /* for strategies that use random numbers */
   uint32_t n_sites;
   /* [n_sites] in the order of one step; they live as long as the instance. */
   const tierd_site_view* const* sites;
@@ -30,59 +29,59 @@ typedef struct tierd_host {
   uint32_t n_units;
   /* [n_units] they live as long as the instance. */
   const tierd_unit_view* const* units;
-  uint32_t memory; /* of a cache, the number of its own; of others TIERD_NO_MEMORY */
+  uint32_t memory; /* for a cache, its own memory; for other kinds TIERD_NO_MEMORY */
 
-  /* A parameter that the plugin declared, of that type; as configured, else its default. The text lives as
-   * long as the instance. TIERD_E_INVALID: not declared, or of another type. */
+  /* Reads a parameter that the plugin declared with that type: the configured value, else the default. The
+   * text lives as long as the instance. TIERD_E_INVALID: not declared, or of another type. */
   int (*integer)(void* context, const char* name, int64_t* value);
   int (*number)(void* context, const char* name, double* value);
   int (*flag)(void* context, const char* name, uint8_t* value);
   int (*text)(void* context, const char* name, const char** value);
 
-  /* One line for people. The last error before a failing answer becomes its reason. */
+  /* Logs one line for people. The last error logged before a function fails becomes the reason. */
   void (*log)(void* context, int level, const char* line);
   /* Sets a gauge, shown in the report under the plugin's name. TIERD_E_NO_SPACE: more than 64 names. */
   int (*metric)(void* context, const char* name, double value);
-  /* Memory until the next call of this function or the end of the instance, aligned to 64 bytes, its content
-   * kept when it need not grow. NULL: memory is short. */
+  /* Returns memory that is valid until the next call of this function or the end of the instance, aligned to
+   * 64 bytes. Its content is kept if it need not grow. NULL: memory is short. */
   void* (*scratch)(void* context, uint64_t bytes);
 
-  /* What should be read ahead, or kept from the start, or moved while there is time: inside look_ahead of a
-   * predictor, ahead, fill and idle of a cache, rebalance of a balancer alone, as often as there is
-   * something. What is foreseen nearest comes first. TIERD_E_INVALID: nobody asks now; TIERD_E_NO_SPACE: more
-   * than 4096 wishes. A wish that makes no sense quarantines the plugin. */
+  /* Requests neurons to be read ahead, kept from the start, or moved while there is time. May be called only
+   * inside look_ahead of a predictor, ahead, fill and idle of a cache, and rebalance of a balancer, any
+   * number of times; the nearest uses first. TIERD_E_INVALID: called elsewhere; TIERD_E_NO_SPACE: more than
+   * 4096 wishes. A malformed wish quarantines the plugin. */
   int (*wish)(void* context, const tierd_wish* wish);
 
-  /* Where a neuron of an edition is valid: bit m for memory m. */
+  /* Returns the memories in which a neuron of an edition is valid: bit m for memory m. */
   uint64_t (*holders)(void* context, uint32_t edition, uint32_t neuron);
-  /* The unit that is its home, see ext/balancer.h; TIERD_NO_UNIT: there is no such neuron. */
+  /* Returns the unit that is its home, see ext/balancer.h; TIERD_NO_UNIT: there is no such neuron. */
   uint32_t (*home)(void* context, uint32_t edition, uint32_t neuron);
-  /* For caches: 1 when the neuron lies valid in the cache's tier and nobody uses or awaits it now, so that it
-   * may be a victim; else 0. */
+  /* For caches: returns 1 if the neuron may be a victim, that is, if it is valid in the cache's tier and no
+   * message or pass uses or awaits it; else 0. */
   int (*evictable)(void* context, uint32_t edition, uint32_t neuron);
-  /* For caches: 1 when the neuron's home computes from the cache's memory, or from one that lies over it, so
-   * that it is worth keeping from the start; else 0. With one unit always 1. */
+  /* For caches: returns 1 if the neuron's home computes from the cache's memory, or from one that lies over
+   * it, so that it is worth keeping from the start; else 0. With one unit always 1. */
   int (*at_home)(void* context, uint32_t edition, uint32_t neuron);
 
-  /* A tensor of the file that the configuration names for this plugin (`tensors = "FILE.safetensors"`); the
-   * host has loaded it and counts it in the budget. out->size: in, what the plugin has room for; out, what
-   * the host has written of it. TIERD_E_INVALID: no such tensor. */
+  /* Returns a tensor of the file that the configuration names for this plugin (`tensors`); the host has
+   * loaded it and counts it in the budget. out->size: in, the size of the plugin's struct; out, the bytes of
+   * it that the host has written. TIERD_E_INVALID: no such tensor. */
   int (*tensor)(void* context, const char* name, tierd_tensor_view* out);
   /* y[r][i] = sum over j of tensor[i][j] x[r][j], for `rows` rows: x [rows x columns], y [rows x rows of the
    * tensor], on the tier's threads. TIERD_E_INVALID: no such tensor, or not of two dimensions. */
   int (*linear)(void* context, uint32_t tensor, const float* x, uint32_t rows, float* y);
 
-  /* Since 2.2. The edition in which a memory holds what another memory holds, or a pass wants, in this one.
-   * TIERD_NO_EDITION: there is no such memory or edition. */
+  /* Since 2.2. Returns the edition that a memory holds in place of the given edition, which another memory
+   * holds or a pass uses. TIERD_NO_EDITION: there is no such memory or edition. */
   uint32_t (*held)(void* context, uint32_t memory, uint32_t edition);
 
-  /* Since 2.4. How hot the neurons of a site are, [n] from 0 to 15 (ext/heat.h), until the plugin's function
-   * returns; NULL: nobody can say, or nothing of the site was told yet. */
+  /* Since 2.4. Returns the heat of a site's neurons, [n] from 0 to 15 (ext/heat.h), valid until the plugin's
+   * function returns. NULL: there is no source of heat, or it has no data about the site yet. */
   const uint8_t* (*heat)(void* context, uint32_t site);
 
-  /* Since 2.6. Writes here[n of the edition]: 1 where a neuron need not be read from the store, because it is
-   * in a memory, in this edition or in what that one holds in its place, or on its way there; else 0.
-   * TIERD_E_INVALID: there is no such edition. */
+  /* Since 2.6. Writes here[n of the edition]: 1 if the neuron need not be read from the store, because a
+   * memory holds it, in this edition or in the one held in its place, or because it is already being fetched;
+   * else 0. TIERD_E_INVALID: there is no such edition. */
   int (*resident)(void* context, uint32_t edition, uint8_t* here);
 } tierd_host;
 

@@ -1,4 +1,4 @@
-// What a plugin in C++17 sees of its host: a view of tierd_host. Header-only; part of plugin.hpp.
+// The host as a plugin in C++17 sees it: a view of tierd_host. Header-only; part of plugin.hpp.
 #ifndef TIERD_HOST_HPP
 #define TIERD_HOST_HPP
 
@@ -11,7 +11,7 @@
 
 namespace tierd {
 
-// Thrown for an answer other than TIERD_E_INTERNAL.
+// Thrown to return an error code other than TIERD_E_INTERNAL.
 class Failure : public std::runtime_error {
  public:
   Failure(int code, const std::string& why) : std::runtime_error(why), code_(code) {}
@@ -28,17 +28,16 @@ class Host {
   uint64_t seed() const { return table_->seed; }
   uint32_t n_sites() const { return table_->n_sites; }
   const tierd_site_view& site(uint32_t s) const { return *table_->sites[s]; }
-  // The expert whose operator a site is; TIERD_NO_EXPERT where every step passes it, as it does all sites of
-  // a host older than 2.7.
+  // Returns the expert whose operator a site is; TIERD_NO_EXPERT for a site that every step passes, and for
+  // every site under a host older than 2.7.
   uint32_t expert(uint32_t s) const {
     return fills(site(s), &tierd_site_view::expert) ? site(s).expert : TIERD_NO_EXPERT;
   }
-  // Whether each neuron of the site gives something to every row. Under a host older than 2.10, which does
-  // not tell: no.
+  // Returns whether each neuron of the site contributes to every row; false under a host older than 2.10.
   bool never_silent(uint32_t s) const {
     return fills(site(s), &tierd_site_view::never_silent) && site(s).never_silent != 0;
   }
-  // Whether a step that passes site `s` is known to pass `later`, of this step or the next one.
+  // Returns whether a step that passes site `s` is known to pass `later`, of this step or the next one.
   bool surely_passes(uint32_t s, uint32_t later) const {
     if (expert(later) == TIERD_NO_EXPERT) return true;
     return later > s && expert(later) == expert(s) && site(later).layer == site(s).layer;
@@ -64,19 +63,17 @@ class Host {
   }
   uint32_t n_memories() const { return table_->n_memories; }
   const tierd_memory_view& memory(uint32_t m) const { return *table_->memories[m - 1]; }
-  // What the cache of that memory may share out at present. Throws where the host is older than 2.1, which
-  // does not tell.
+  // Returns the bytes that the cache of that memory may share out. Throws if the host is older than 2.1.
   uint64_t memory_bytes(uint32_t m) const {
     if (!fills(memory(m), &tierd_memory_view::bytes))
       throw Failure(TIERD_E_UNSUPPORTED, "needs a host that tells how many bytes memories have");
     return memory(m).bytes;
   }
-  // How many bytes the memory's staging blocks have; 0 under a host older than 2.3, which does not tell.
+  // Returns the bytes of the memory's staging blocks; 0 under a host older than 2.3.
   uint64_t staging_bytes(uint32_t m) const {
     return fills(memory(m), &tierd_memory_view::staging_bytes) ? memory(m).staging_bytes : 0;
   }
-  // The edition in which a memory holds what others hold in this one. Under a host older than 2.2 all hold
-  // the same.
+  // Returns the edition held in place of the given one; under a host older than 2.2 the same one.
   uint32_t held(uint32_t m, uint32_t edition) const {
     return fills(*table_, &tierd_host::held) ? table_->held(table_->context, m, edition) : edition;
   }
@@ -85,14 +82,14 @@ class Host {
   // The memory that a cache belongs to.
   const tierd_memory_view& own_memory() const { return memory(table_->memory); }
 
-  // Wishes for neurons of a site that lies so far ahead, all of them or a list, in the memory that they will
-  // be computed from; of a cache, in its own.
+  // Requests neurons of a site `distance` sites ahead, all of them or a list, in the memory that they will be
+  // computed from (a cache: in its own memory).
   void wish(uint32_t site, uint32_t distance) const { add({}, site, distance, 0, nullptr); }
   void wish(uint32_t site, uint32_t distance, const uint32_t* idx, uint32_t n,
             const float* score = nullptr) const {
     add({}, site, distance, n, idx != nullptr ? idx : &kNobody, score);
   }
-  // Wishes for a list in a memory, or in an edition, that the plugin names.
+  // Requests a list of neurons in a memory, or in an edition, that the plugin names.
   struct Where {
     uint32_t memory = TIERD_NO_MEMORY;
     uint32_t edition = TIERD_NO_EDITION;
@@ -100,30 +97,28 @@ class Host {
   void wish(const Where& where, uint32_t site, uint32_t distance, const uint32_t* idx, uint32_t n) const {
     add(where, site, distance, n, idx);
   }
-  // A cache says in `fill` which neurons of an edition it wants to have from the start, in `idle` which it
-  // would have now; idx NULL: all of them.
+  // For a cache: requests neurons of an edition to have from the start (in `fill`), or to fetch now (in
+  // `idle`); idx NULL: all of them.
   void want(uint32_t edition, const uint32_t* idx, uint32_t n) const {
     add({TIERD_NO_MEMORY, edition}, TIERD_NO_SITE, 0, n, idx);
   }
-  // How hot the neurons of a site are, [n] from 0 to TIERD_HOTTEST; NULL where nobody can say, which is so
-  // under a host older than 2.4.
+  // Returns the heat of a site's neurons, [n] from 0 to TIERD_HOTTEST; NULL if unknown (host before 2.4).
   const uint8_t* heat(uint32_t site) const {
     return fills(*table_, &tierd_host::heat) ? table_->heat(table_->context, site) : nullptr;
   }
-  // What a read of the store into memory `m` costs beside the bytes that it brings, in bytes; 0 where nobody
-  // knows, which is so under a host older than 2.6, and while strategies are created.
+  // Returns the cost of a read of the store into memory `m` beyond the bytes that it fetches, in bytes; 0 if
+  // it is not known, as under a host older than 2.6 and while strategies are created.
   uint64_t gap_bytes(uint32_t m) const {
     return fills(memory(m), &tierd_memory_view::gap_bytes) ? memory(m).gap_bytes : 0;
   }
-  // Which neurons of an edition need not be read from the store, here [n] of 1 and 0. Throws where the host
-  // is older than 2.6, which does not tell.
+  // Writes here [n]: 1 for a neuron that need not be read from the store, else 0. Throws before host 2.6.
   void resident(uint32_t edition, uint8_t* here) const {
     if (!fills(*table_, &tierd_host::resident))
       throw Failure(TIERD_E_UNSUPPORTED, "needs a host that tells what is resident");
     if (table_->resident(table_->context, edition, here) < 0)
       throw Failure(TIERD_E_INVALID, "resident: there is no edition " + std::to_string(edition));
   }
-  // A balancer says in `rebalance` which neurons of an edition should have their home with the unit that
+  // For a balancer, in `rebalance`: requests that neurons of an edition get their home with the unit that
   // computes from a memory.
   void move(uint32_t memory, uint32_t edition, const uint32_t* idx, uint32_t n) const {
     add({memory, edition}, TIERD_NO_SITE, 0, n, idx);
@@ -160,9 +155,9 @@ class Host {
   }
 
  private:
-  static constexpr uint32_t kNobody = 0;  // an empty list is not the same as none
+  static constexpr uint32_t kNobody = 0;  // stands for an empty list, since NULL means all neurons
 
-  // Whether the host is young enough to know this member of a table.
+  // Returns whether the host is new enough to have this member of a table.
   template <class Table, class Member>
   static bool fills(const Table& table, Member Table::*member) {
     const auto* const begin = reinterpret_cast<const char*>(&table);

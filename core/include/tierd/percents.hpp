@@ -11,8 +11,8 @@
 
 namespace tierd {
 
-// Returns the shares of 1 that `list` names. Throws Failure, with the name of the parameter, where one of
-// them is no number of 0 to 100.
+// Returns the shares of 1 that `list` names. Throws Failure, with the name of the parameter, if one of them
+// is not a number from 0 to 100.
 inline std::vector<double> percents(const std::string& parameter, const std::string& list) {
   constexpr size_t kShown = 40;
   std::vector<double> shares;

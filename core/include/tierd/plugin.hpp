@@ -1,5 +1,5 @@
-// C++17 over plugin.h: a strategy or a codec is one small class. Header-only; what a function throws becomes
-// an error code and a logged line.
+// C++17 over plugin.h: a strategy or a codec is one small class. Header-only; an exception becomes an error
+// code and a logged line.
 //
 //   class Newest {
 //    public:
@@ -12,7 +12,7 @@
 //   TIERD_PLUGIN(tierd::cache<Newest>("newest", "1.0", "keeps what came last"))
 //
 // The functions are those of the tables in ext/, without `self`, with references for pointers that are never
-// NULL; they return nothing or a status. The instance is made from a Host, a view of tierd_host.
+// NULL; they return nothing or a status. The constructor takes a Host, a view of tierd_host.
 #ifndef TIERD_PLUGIN_HPP
 #define TIERD_PLUGIN_HPP
 
@@ -47,7 +47,7 @@ constexpr tierd_param lossy(tierd_param param) {
   param.lossy = TIERD_LOSSY;
   return param;
 }
-// Lossy, and what is lost depends on what memories hold or on how large they are.
+// Lossy, and the loss depends on the content or the size of memories.
 constexpr tierd_param lossy_by_memory(tierd_param param) {
   param.lossy = TIERD_LOSSY_BY_MEMORY;
   return param;
@@ -61,13 +61,13 @@ struct Instance {
   T strategy;
 };
 
-// Calls, and makes an answer of what was thrown.
+// Calls `function`, and turns an exception into an error code.
 template <class F>
 int answer(const Host& host, F&& function) {
   const auto say = [&](const char* why) {
     try {
       host.log(TIERD_LOG_ERROR, why);
-    } catch (...) {  // no memory for a line: the code alone has to do
+    } catch (...) {  // no memory for a line: the error code must suffice
     }
   };
   try {
@@ -124,7 +124,7 @@ void destroy(void* self) {
     }                                                                                                 \
   }
 
-// Views and answers are given as references; numbers and arrays as they are.
+// Turns views and outputs into references; passes numbers and arrays unchanged.
 inline const tierd_set_view& by_reference(const tierd_set_view* view) {
   return *view;
 }
@@ -180,7 +180,7 @@ TIERD_DETAIL_FUNCTION(compress)
 TIERD_DETAIL_FUNCTION(expand)
 #undef TIERD_DETAIL_FUNCTION
 
-// What every instance of a strategy needs and may do: T::kCaps, or nothing.
+// The needs and abilities of every instance of a strategy: T::kCaps, or 0.
 template <class T, class = void>
 struct Caps {
   static constexpr uint32_t value = 0;
@@ -189,7 +189,7 @@ template <class T>
 struct Caps<T, std::void_t<decltype(T::kCaps)>> {
   static constexpr uint32_t value = T::kCaps;
 };
-// Where it follows from parameters, T has a function for it.
+// A plugin whose capabilities depend on its parameters defines caps().
 template <class T, class = void>
 struct TellsCaps : std::false_type {};
 template <class T>
@@ -312,7 +312,7 @@ constexpr tierd_plugin describe(const char* kind, const char* name, const char* 
 
 }  // namespace detail
 
-// The descriptor of a strategy of class T.
+// Return the descriptor of a plugin of class T.
 template <class T>
 constexpr tierd_plugin predictor(const char* name, const char* version, const char* summary) {
   tierd_plugin plugin =

@@ -1,5 +1,5 @@
-// What a predictor needs that scores every neuron of a site for every row of a batch, and calls active what
-// lies above a bound. Optional; C++17, header-only.
+// Base of a predictor that scores every neuron of a site for every row of a batch and takes those above a
+// bound as active. Optional; C++17, header-only.
 #ifndef TIERD_ROW_SCORES_HPP
 #define TIERD_ROW_SCORES_HPP
 
@@ -13,7 +13,7 @@
 
 namespace tierd {
 
-// The tensor SITE.bias [neurons], or NULL where there is none. Throws Failure if it has another shape.
+// Returns the tensor SITE.bias [neurons], or NULL if there is none. Throws Failure if it has another shape.
 inline const float* bias_of(const Host& host, const tierd_site_view& site) {
   const std::string name = std::string(site.name) + ".bias";
   if (!host.has_tensor(name.c_str())) return nullptr;
@@ -23,17 +23,16 @@ inline const float* bias_of(const Host& host, const tierd_site_view& site) {
   return bias.data;
 }
 
-// Finds the active neurons of a batch, row after row, and answers `predict` with them. What it needs is kept
-// from call to call.
+// Finds the active neurons of a batch, row after row, for `predict`. Keeps its buffers from call to call.
 class RowScores {
  public:
-  // tells: whether the host hears of the share of neurons that were active so far, as a metric.
+  // tells: whether the share of neurons that were active so far is reported to the host as a metric.
   explicit RowScores(const Host& host, bool tells = true) : host_(host), tells_(tells) {}
 
   // `n`: neurons of the site; `bias` [n] or NULL is added to their scores.
   // score(x, rows, scores): fills scores [rows x n] from x [rows x dim].
-  // bound(scores): above which of one row's scores [n] its neurons are active.
-  // What it answers as a neuron's score is the greatest of its rows.
+  // bound(scores): returns the bound above which a row's scores [n] make neurons active.
+  // The score returned for a neuron is the greatest over its rows.
   template <class Score, class Bound>
   void predict(uint32_t n, const float* bias, const tierd_rows_view& rows, Score score, Bound bound,
                tierd_set_out& out) {
@@ -62,7 +61,7 @@ class RowScores {
   }
 
  private:
-  // A row alone, as in decoding: there is nothing to tell apart.
+  // Handles a batch of one row, as in decoding, which needs no row masks.
   template <class Score, class Bound>
   void predict_one(uint32_t n, const float* bias, const tierd_rows_view& rows, Score score, Bound bound,
                    tierd_set_out& out) {
@@ -94,9 +93,9 @@ class RowScores {
     out.scored = 1;
   }
 
-  static constexpr uint32_t kRowsAtOnce = 16;  // of scores in memory
+  static constexpr uint32_t kRowsAtOnce = 16;  // rows whose scores are in memory at the same time
 
-  // Neurons that some row uses, and which rows do.
+  // Writes the neurons that some row uses, and their row masks.
   void answer(uint32_t n, uint32_t words, tierd_set_out& out) const {
     out.all = 0;
     out.n = 0;

@@ -1,4 +1,4 @@
-// For strategies that go by which neurons fire. Optional; C++17, header-only.
+// For strategies that rely on which neurons fire. Optional; C++17, header-only.
 #ifndef TIERD_SILENCE_HPP
 #define TIERD_SILENCE_HPP
 
@@ -8,8 +8,8 @@
 
 namespace tierd {
 
-// Throws where the model has neurons that could tell, and all of them give something to every row: then all
-// of them fire, whatever the text.
+// Throws if the model has neurons whose firing can be observed but every neuron contributes to every row:
+// then all neurons fire, whatever the text.
 inline void need_silent_neurons(const Host& host) {
   bool tells = false;
   for (uint32_t s = 0; s < host.n_sites(); ++s) {

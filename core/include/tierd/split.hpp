@@ -1,4 +1,4 @@
-// How a cache may split its bytes among the editions. Optional; C++17, header-only.
+// Ways in which a cache may split its bytes among the editions. Optional; C++17, header-only.
 #ifndef TIERD_SPLIT_HPP
 #define TIERD_SPLIT_HPP
 
@@ -10,8 +10,8 @@
 
 namespace tierd {
 
-// Spreads `bytes` over the editions in proportion to what `wants(e)` says, in neurons; editions that want
-// nothing stay as they are. Returns what is left. slots[e]: out, at most most[e].
+// Spreads `bytes` over the editions in proportion to wants(e), in neurons; editions with wants(e) == 0 are
+// unchanged. Returns the bytes left. slots[e]: out, at most most[e].
 template <class Wants>
 uint64_t split_in_proportion(const Host& host, uint64_t bytes, const std::vector<uint32_t>& most,
                              uint32_t* slots, Wants wants) {
@@ -32,7 +32,7 @@ uint64_t split_in_proportion(const Host& host, uint64_t bytes, const std::vector
     slots[e] = 0;
     take(e, static_cast<uint64_t>(share * static_cast<double>(wants(e))));
   }
-  // What rounding left over is given away by one slot an edition and round.
+  // Distributes the remainder of the rounding, one slot an edition and round.
   for (bool gave = true; gave;) {
     gave = false;
     for (uint32_t e = 0; e < host.n_editions(); ++e) {
@@ -42,7 +42,7 @@ uint64_t split_in_proportion(const Host& host, uint64_t bytes, const std::vector
   return bytes;
 }
 
-// Every edition that `takes_part(e)` selects keeps the same share of its neurons.
+// Gives every edition that `takes_part(e)` selects the same share of its neurons.
 template <class Selector>
 uint64_t split_evenly(const Host& host, uint64_t bytes, const std::vector<uint32_t>& most, uint32_t* slots,
                       Selector takes_part) {
@@ -50,29 +50,29 @@ uint64_t split_evenly(const Host& host, uint64_t bytes, const std::vector<uint32
                              [&](uint32_t e) { return takes_part(e) ? host.edition(e).n : 0u; });
 }
 
-// This is `share` of a cache that treats all editions alike.
+// The `share` of a cache that treats all editions alike.
 inline void split_evenly(const Host& host, uint64_t bytes, uint32_t* max_slots) {
   const std::vector<uint32_t> most(max_slots, max_slots + host.n_editions());
   std::fill_n(max_slots, host.n_editions(), 0u);
   split_evenly(host, bytes, most, max_slots, [](uint32_t) { return true; });
 }
 
-// Whether a step uses only some of a site's neurons: of whatever is not sliced by rows, neurons, channels or
-// experts are chosen for each token. (An embedding is used in part too, but by rows, one for each token.)
+// Returns whether a step uses only some of a site's neurons: not of a site cut into rows, because neurons,
+// channels and experts are chosen for each token. (An embedding is used in part too, but by rows.)
 inline bool used_in_part(const tierd_site_view& site) {
   return site.axis != TIERD_AXIS_ROW;
 }
 
-// Whether the edition is an operator's of one expert, which a step passes only when a router chose it.
+// Returns whether the edition belongs to one expert, which a step passes only if a router has chosen it.
 inline bool of_expert(const Host& host, uint32_t e) {
   return host.expert(host.edition(e).site) != TIERD_NO_EXPERT;
 }
 
-// Where a step uses some sites in part, the editions of those that it uses whole are served first: a slot of
-// theirs saves a read in every step (selective persistence). Then `split_rest(bytes, most, slots)` serves
-// what is used in part and says what is left. The embedding is served last, because a step uses a row of it
-// for each token: all of it would save no more than that read. Where no site is used in part, all are treated
-// alike. slots[e]: in, the most; out, the share.
+// Serves first the editions of sites that a step uses whole, where a step uses others in part: each of their
+// slots saves a read in every step (selective persistence). Then calls `split_rest(bytes, most, slots)`,
+// which serves the sites used in part and returns the bytes left. The embedding is served last, because a
+// step uses a row of it for each token: keeping all of it would save no more than the reads of those rows. If
+// no site is used in part, all are treated alike. slots[e]: in, the most; out, the share.
 template <class SplitRest>
 void split_whole_then(const Host& host, uint64_t bytes, uint32_t* slots, SplitRest split_rest) {
   bool in_part = false;
@@ -88,8 +88,8 @@ void split_whole_then(const Host& host, uint64_t bytes, uint32_t* slots, SplitRe
                [&](uint32_t e) { return !used_in_part(host.site_of(e)) && host.site_of(e).given != 0; });
 }
 
-// The rest is split in proportion to `wants(e)`, the neurons that an edition would like to keep: first among
-// the operators that every step passes, then among those of experts.
+// Splits the rest in proportion to `wants(e)`, the neurons that an edition should keep: first among the
+// operators that every step passes, then among those of experts.
 template <class Wants>
 void split_whole_first(const Host& host, uint64_t bytes, uint32_t* slots, Wants wants) {
   split_whole_then(
@@ -106,8 +106,8 @@ inline void split_whole_first(const Host& host, uint64_t bytes, uint32_t* slots)
   split_whole_first(host, bytes, slots, [&](uint32_t e) { return host.edition(e).n; });
 }
 
-// The rest goes to the smallest neurons first, whole editions of them: a small read takes a disk hardly less
-// time than a larger one, so that it saves more of it for its bytes. Editions of neurons of one size are
+// Gives the rest to the smallest neurons first, whole editions of them: a disk serves a small read in hardly
+// less time than a large one, so a small neuron saves more time per byte. Editions of neurons of one size are
 // treated alike.
 inline void split_small_first(const Host& host, uint64_t bytes, uint32_t* slots) {
   split_whole_then(
@@ -127,8 +127,8 @@ inline void split_small_first(const Host& host, uint64_t bytes, uint32_t* slots)
       });
 }
 
-// For `resize`: `order` holds the resident neurons of an edition, in the order in which they should leave.
-// Names those that may go until no more than `most` stay.
+// For `resize`: names evictable neurons of `order` as victims until no more than `most` stay. `order`: the
+// resident neurons of an edition, the first to evict first.
 template <class Order>
 void name_surplus(const Host& host, uint32_t edition, const Order& order, uint32_t most,
                   tierd_victims_out& victims) {

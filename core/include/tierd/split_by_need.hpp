@@ -1,6 +1,6 @@
-// The split of a cache that learns, as a text goes on, how many neurons each edition needs. What is used
-// whole has its room first; what is used in part shares the rest in proportion to its need, once all needs
-// are known, and evenly before. Optional; C++17, header-only.
+// The split of a cache that learns, as a text goes on, how many neurons each edition needs. Sites that a step
+// uses whole are served first. The others share the rest evenly until all needs are known, then in proportion
+// to their needs. Optional; C++17, header-only.
 #ifndef TIERD_SPLIT_BY_NEED_HPP
 #define TIERD_SPLIT_BY_NEED_HPP
 
@@ -14,12 +14,11 @@
 
 namespace tierd {
 
-// `needs`, below: [editions] neurons that one which is used in part needs, on the mean; negative: not known
-// yet.
+// `needs`, below: [editions] mean number of neurons needed by an edition that a step uses in part; negative:
+// not known yet.
 class SplitByNeed {
  public:
-  // `at_once`: the first token knows the needs well enough for a first split; else needs are means that take
-  // some steps to be of use.
+  // `at_once`: the first token gives needs for a useful first split; otherwise means require some steps.
   SplitByNeed(const Host& host, bool at_once) : host_(host), at_once_(at_once) {}
 
   // For `share` and `resize`. max_slots[e]: in, the most; out, the share.
@@ -33,11 +32,11 @@ class SplitByNeed {
     std::copy(slots_.begin(), slots_.end(), max_slots);
   }
 
-  // Some edition had less room than it would have used.
+  // Reports that some edition had less room than it would have used.
   void falls_short() { was_short_ = true; }
 
-  // For `resplit`, which is asked after every step: whether another split of the same bytes would serve
-  // better, since some edition fell short, and other room for each would make a difference.
+  // For `resplit`, called after every step: returns whether another split of the same bytes would serve
+  // better, that is, whether some edition fell short and the present needs give a different split.
   bool is_due(const std::vector<double>& needs) {
     const bool first = at_once_ && !knew_ && knows_all(needs);
     if (++steps_ < kStepsASplit && !first) return false;
@@ -54,7 +53,7 @@ class SplitByNeed {
   }
 
  private:
-  // Another split is considered every so many steps, and worth its moves if it changes more than this share.
+  // Another split is considered every kStepsASplit steps; it must change more than kLeastMisfit.
   static constexpr uint32_t kStepsASplit = 8;
   static constexpr double kLeastMisfit = 1.0 / 64;
 
@@ -77,11 +76,11 @@ class SplitByNeed {
 
   Host host_;
   bool at_once_;
-  uint64_t bytes_ = 0;  // each edition has its share of them
+  uint64_t bytes_ = 0;  // the bytes that are split
   std::vector<uint32_t> most_, slots_;
-  bool knew_ = false;       // all needs, when the bytes were split
-  uint32_t steps_ = 0;      // since then
-  bool was_short_ = false;  // since then
+  bool knew_ = false;       // whether all needs were known at the last split
+  uint32_t steps_ = 0;      // since the last split
+  bool was_short_ = false;  // since the last split
 };
 
 }  // namespace tierd

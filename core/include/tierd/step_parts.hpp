@@ -1,5 +1,5 @@
-// The parts that a step goes through one after the other: its layers, and what lies before, between and
-// behind them. Optional; C++17, header-only.
+// The parts of a step, in order: its layers, and the sites before, between and after them. Optional; C++17,
+// header-only.
 #ifndef TIERD_STEP_PARTS_HPP
 #define TIERD_STEP_PARTS_HPP
 
@@ -11,7 +11,7 @@
 
 namespace tierd {
 
-// What is placed, or read ahead, as a whole.
+// Sites that are placed, or read ahead, as a whole.
 struct StepPart {
   bool is_layer = false;
   uint32_t first_site = 0;
@@ -21,8 +21,8 @@ struct StepPart {
 
 struct StepParts {
   std::vector<StepPart> parts;  // in the order of a step
-  // Editions of which a step uses a row for each token; of the parts none has them. Where an embedding is
-  // tied to the head, it is the head's.
+  // Editions of which a step uses one row for each token; no part contains them. The edition of an embedding
+  // tied to the head belongs to the head.
   std::vector<uint32_t> embeddings;
 };
 

@@ -1,6 +1,6 @@
-// What a cache needs that keeps for good what every step uses whole, and of what is used in part those
-// neurons that it has reason to: each such edition has a Part, which remembers them. How many slots each gets
-// follows from what it turns out to need (SplitByNeed). Optional; C++17, header-only.
+// Base class of a cache that keeps the sites that every step uses whole, and selected neurons of the other
+// sites. Each edition of the latter has a Part, which remembers its neurons. The slots of each follow from
+// its measured need (SplitByNeed). Optional; C++17, header-only.
 #ifndef TIERD_WHOLE_AND_PART_HPP
 #define TIERD_WHOLE_AND_PART_HPP
 
@@ -14,15 +14,16 @@
 
 namespace tierd {
 
-// Has the functions of a cache but for `admit`, `touch` and `expire`, which are about the parts. A Part has
+// Implements the functions of a cache except `admit`, `touch` and `expire`, which concern the parts. A Part
+// has
 //   void landed(uint32_t neuron), void dropped(uint32_t neuron)
-//   std::vector<uint32_t> leaving_order() const   all that are here, who should leave first stands first
-//   double need() const                           slots that it needs on the mean; negative: not known yet
+//   std::vector<uint32_t> leaving_order() const   all resident neurons, the first to evict first
+//   double need() const                           mean slots that it needs; negative: not known yet
 template <class Part>
 class WholeAndPart : public FixedSet {
  public:
-  // make(n): the part of an edition of n neurons; of 0 where the edition is used whole. `at_once`: see
-  // SplitByNeed.
+  // make(n): returns the part of an edition of n neurons, or of 0 if a step uses the edition whole.
+  // `at_once`: see SplitByNeed.
   template <class Make>
   WholeAndPart(const Host& host, bool at_once, Make make) : FixedSet(host), split_(host, at_once) {
     for (uint32_t e = 0; e < host.n_editions(); ++e)
@@ -64,14 +65,14 @@ class WholeAndPart : public FixedSet {
   // [editions]
   std::vector<Part>& parts() { return parts_; }
 
-  // `missing` has more neurons than slots for them: another split is considered.
+  // Reports that `missing` has more neurons than there are slots: another split is considered.
   void falls_short() { split_.falls_short(); }
 
-  // How many of the missing neurons there is no slot for.
+  // Returns the number of missing neurons for which there is no slot.
   static uint32_t lacking(const tierd_set_view& missing, uint32_t free_slots) {
     return missing.n > free_slots ? missing.n - free_slots : 0;
   }
-  // Keeps as many as there is room for, and says how many: the others pass through staging.
+  // Keeps the first `room` missing neurons and bypasses the others. Returns the number kept.
   static uint32_t keep_first(const tierd_set_view& missing, uint32_t room, uint8_t* verdict) {
     const uint32_t kept = std::min(missing.n, room);
     for (uint32_t i = 0; i < missing.n; ++i)

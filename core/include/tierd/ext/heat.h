@@ -1,6 +1,5 @@
-/* tierd.heat/1: how often neurons have fired lately, by what they gave; an ability of a predictor, beside or
- * instead of tierd.predictor/1. Caches and balancers ask tierd_host.heat for it. All functions: [kernel
- * thread], must not block. */
+/* tierd.heat/1: how often neurons have fired lately; an ability of a predictor, beside or instead of
+ * tierd.predictor/1. Other strategies read tierd_host.heat. [kernel thread]; must not block. */
 #ifndef TIERD_EXT_HEAT_H
 #define TIERD_EXT_HEAT_H
 
@@ -17,11 +16,11 @@ extern "C" {
 
 typedef struct tierd_heat_1 {
   uint32_t size;
-  /* What the neurons of a site gave in a pass that has just been computed. Told for each site that can tell,
-   * in the order of the passes, prompts included. */
+  /* Reports which neurons of a site fired in a pass that has just been computed. Called for each site whose
+   * computation reports firing, in the order of the passes, prompts included. */
   int (*fired)(void* self, const tierd_fired_view* fired);
-  /* heat[i] at most TIERD_HOTTEST, for each neuron i of `site`. Asked after `fired`, for its site and for the
-   * next one that can tell. */
+  /* Writes heat[i], at most TIERD_HOTTEST, for each neuron i of `site`. Called after `fired`, for its site
+   * and for the next site that reports firing. */
   int (*heat)(void* self, uint32_t site, uint8_t* heat);
 } tierd_heat_1;
 
