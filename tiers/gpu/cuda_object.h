@@ -1,4 +1,4 @@
-// The object with the backend `cuda`, if there is one beside this agent.
+// The shared object with the backend `cuda`, if it was built.
 #pragma once
 
 #include "core/base/result.h"
@@ -6,8 +6,8 @@
 
 namespace tierd {
 
-// Loads it once; it stays loaded. Errors: not_found, where this tierd was built without it; plugin_fault,
-// where it is of another build; invalid_argument, where others can write to it.
+// Loads the object once; it stays loaded. Errors: not_found, if this tierd was built without it;
+// plugin_fault, if it belongs to another build; invalid_argument, if other users can write to it.
 Result<const cuda::Backend*> load_cuda();
 
 }  // namespace tierd

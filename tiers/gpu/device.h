@@ -1,5 +1,5 @@
-// What the agent needs of a GPU: memory that nobody else reaches, and two engines that work side by side. A
-// backend is one kind of it.
+// The interface that the agent needs of a GPU: memory that only the device reaches, and two engines that work
+// side by side. A backend is one implementation.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace tierd {
 
-// A message on its way, with the time since which it has been waiting.
+// A message under way, with the time since which it has been waiting.
 struct DeviceRequest {
   Message message;
   Payload payload;
@@ -27,22 +27,22 @@ class Device : public Products {
   enum class Engine : uint8_t { compute, copy };
   static constexpr size_t kEngines = 2;
 
-  // Names it in reports.
+  // The name in reports.
   virtual std::string backend() const = 0;
-  // Writes to its memory. [before the first request]
+  // Writes to the device's memory. [before the first request]
   virtual void load(uint64_t offset, std::span<const std::byte> bytes) = 0;
-  // Begins a request on an engine that has nothing under way. Never waits.
+  // Begins a request on an engine that is idle. Never waits.
   virtual void begin(Engine engine, const DeviceRequest& request) = 0;
-  // What became of the request that the engine has under way, once it is over: effects are there then, what
-  // was to be given is in the registered activations. Never waits for the device.
+  // Returns the completion of the request that the engine has under way, once the request has ended: its
+  // effects are complete then, and its gives are in the registered activations. Never waits for the device.
   virtual std::optional<Done> over(Engine engine) = 0;
-  // Whether what the engine has under way is to be looked at again at once: it is likely to be over before it
-  // would be worth to park, and the descriptor would not tell of it.
+  // Returns whether the caller should poll the engine again at once: its request will probably end before
+  // parking would pay, and the descriptor will not signal that end.
   virtual bool soon(Engine) const { return false; }
-  // Turns readable when something that was begun is over, or -1.
+  // A descriptor that turns readable when a request that was begun has ended, or -1.
   virtual int wait_fd() const { return -1; }
   virtual AgentCounts counts() const = 0;
-  // By which it reads directly; NULL: it cannot.
+  // The path of direct reads; NULL: the device has none.
   virtual DirectPath* direct() { return nullptr; }
 };
 

@@ -1,5 +1,4 @@
-// What direct reads need of a device: that bytes which were read are copied to its memory, or that it reads
-// by itself.
+// The interface that direct reads need of a device: it copies bytes to its memory, or reads a file by itself.
 #pragma once
 
 #include <cstddef>
@@ -14,30 +13,30 @@
 
 namespace tierd {
 
-// All of it is for whoever drives the agent. Copies go beside what the device's engines do.
+// Called only by the thread that drives the agent. Copies run beside the device's engines.
 class DirectPath : public ApartMemory {
  public:
   // A device that reads a file into its own memory.
   struct OwnReads {
     std::string way;  // "cuFile"
     std::unique_ptr<BlockDevice> device;
-    // The device's addresses of its memory, which reads name. Nobody of the host's looks there.
+    // The device's addresses of its memory, as reads name them. The host must not dereference them.
     std::span<std::byte> memory;
     std::unique_ptr<LandedCheck> check;
   };
-  // Errors, after which reads are staged: unsupported, of a device that never reads by itself; others, of
-  // what is missing or has failed, are worth a line to whoever runs this.
+  // Opens the file for reads by the device. After an error reads are staged. Errors: unsupported, if the
+  // device never reads by itself; all others (a missing part, a failure) are worth a log line for the user.
   virtual Result<OwnReads> open(const std::string& path) = 0;
 
-  // Else copies come from this memory of the host, until release(). Returns what that is, "staged through
-  // pinned memory", and why it is no better.
+  // Declares that copies come from this memory of the host until release(). Returns the name of the path,
+  // such as "staged through pinned memory", and why no better one is used.
   struct Staging {
     std::string way;
     std::string why = {};
   };
   virtual Staging stage(std::span<std::byte> memory) = 0;
 
-  // Turns readable when a copy that was begun is over, or -1.
+  // A descriptor that turns readable when a copy that was begun has ended, or -1.
   virtual int wait_fd() const = 0;
 };
 

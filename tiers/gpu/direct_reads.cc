@@ -13,13 +13,13 @@
 namespace tierd {
 namespace {
 
-// As the agent `flash` has it if nothing is said.
+// The default depth of the agent `flash`.
 constexpr uint32_t kDepth = 128;
 
-// A flash agent with what it refers to.
+// A flash agent with the objects that it refers to.
 class DirectReads final : public Agent {
  public:
-  // The device reads by itself.
+  // Reads that the device does by itself.
   DirectReads(const AgentContext& context, DirectPath::OwnReads reads, uint32_t credits)
       : check_(std::move(reads.check)) {
     pools_.add_memory(context.compute->memory, reads.memory);
@@ -31,7 +31,7 @@ class DirectReads final : public Agent {
     agent_.emplace(context.number, pools_, context.clock, std::move(reads.device), context.read->extents,
                    options);
   }
-  // Into memory of the host, and on from there.
+  // Reads into memory of the host, from which the device copies.
   DirectReads(const AgentContext& context, DirectPath& path, std::unique_ptr<BlockDevice> device,
               BounceBuffer bounce, uint64_t gap_bytes, uint32_t credits) {
     FlashOptions options;
@@ -64,7 +64,7 @@ bool is_packed(const ExtentRef& extent) {
   return (extent.offset | extent.bytes) % kDirectIoAlignment != 0;
 }
 
-// What is worth reading through between packed extents; runs of rows follow each other.
+// Returns the longest gap between packed extents that is worth reading; runs of rows follow each other.
 uint64_t gap_of(const ReadTask& task, const DeviceOptions& device, uint64_t most) {
   if (task.open_device || std::ranges::none_of(task.extents, is_packed)) return 0;
   const auto measured = measure_break_even(task.path, device);
@@ -88,7 +88,7 @@ Result<MadeAgent> make_direct_reads(const AgentContext& context, Device& device,
   if (path == nullptr)
     return Error{Code::unsupported, context.table + "." + kDirectParameter,
                  "this device cannot be read into"};
-  // What a test has put in the place of the file is read as any device.
+  // A device that a test opens in place of the file is read as any block device.
   auto own = task.open_device ? Error{Code::unsupported, task.path, "the file is opened by a test"}
                               : path->open(task.path);
   if (own.ok()) {

@@ -50,14 +50,14 @@ void GpuAgent::end(const Message& message, DoneStatus status) {
       {.id = message.id, .status = status, .lane = message.lane, .start_ns = now, .done_ns = now});
 }
 
-// Whether a request waits or is under way.
+// Returns whether the request waits or is under way.
 bool GpuAgent::open(const MessageId& id) const {
   return std::ranges::any_of(lanes_, [&](const Lane& lane) {
     return lane.waiting.holds(id) || (lane.running && lane.running->id == id);
   });
 }
 
-// Copies and reads are begun first: they go on while the host's threads compute.
+// Copies and reads are begun first: they continue while the host's threads compute.
 Drive GpuAgent::drive() {
   const bool copied = advance(Device::Engine::copy);
   const bool has_read = reads_ != nullptr && read();
@@ -85,7 +85,7 @@ bool GpuAgent::soon() const {
   return false;
 }
 
-// Returns whether something was over, or was begun.
+// Returns whether a request ended or was begun.
 bool GpuAgent::advance(Device::Engine engine) {
   Lane& lane = lanes_[static_cast<size_t>(engine)];
   bool any = false;

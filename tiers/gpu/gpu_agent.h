@@ -1,7 +1,8 @@
-// The GPU tier: memory that its own agent alone reaches, and a device that computes on it. Answers `run`,
-// `move` (slots from memory of the host into its own, or inside it) and `resize` on two lanes, which work
-// side by side: one computes, the other copies. Each serves its messages by priority, then in order. Where it
-// is given the store's file, it reads that into its memory beside both (`read`, tiers/gpu/direct_reads.h).
+// The GPU tier: memory that only its own agent reaches, and a device that computes on it. The agent answers
+// `run`, `move` (slots from memory of the host into its own memory, or inside it) and `resize` on two lanes,
+// which work side by side: one computes, the other copies. Each lane serves its messages by priority, then in
+// order. If the agent has the store's file, it also reads that into its memory, beside both lanes (`read`,
+// tiers/gpu/direct_reads.h).
 #pragma once
 
 #include <algorithm>
@@ -26,8 +27,8 @@ namespace tierd {
 class GpuAgent final : public Agent {
  public:
   static constexpr uint32_t kCredits = 64;
-  // `reads` serves the reads; NULL: there are none. It uses the device, and has as many credits as this
-  // agent.
+  // `reads` serves the messages `read`; NULL: the agent serves none. It uses the device and has as many
+  // credits as this agent.
   GpuAgent(std::unique_ptr<Device> device, const Clock& clock, uint32_t credits = kCredits,
            std::unique_ptr<Agent> reads = {});
 
@@ -53,19 +54,19 @@ class GpuAgent final : public Agent {
 
   const std::unique_ptr<Device> device_;
   const std::unique_ptr<Agent> reads_;
-  std::vector<MessageId> reading_;  // that `reads_` has accepted and not completed
-  Descriptor ready_;                // when something is over there or in the device
+  std::vector<MessageId> reading_;  // accepted by `reads_` and not completed
+  Descriptor ready_;                // readable when `reads_` or the device has completed something
   const Clock& clock_;
   const uint32_t credits_;
   uint32_t held_ = 0;  // credits in use
-  // There may be more lanes than engines: the last engine serves all that are left.
+  // There may be more lanes than engines: the last engine serves the remaining lanes.
   std::array<Lane, Device::kEngines> lanes_;
   FailedMoves failed_;
   std::deque<Done> done_;
 };
 
-// The agent of a device, as whoever loads agents takes it. What the context refers to outlives it. Errors:
-// those of make_direct_reads, where the context has a ReadTask.
+// Returns the agent of a device with what it offers beside messages. The objects that the context refers to
+// must outlive the agent. Errors: those of make_direct_reads, if the context has a ReadTask.
 Result<MadeAgent> made_with(std::unique_ptr<Device> device, const AgentContext& context);
 
 }  // namespace tierd

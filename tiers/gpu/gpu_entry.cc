@@ -55,7 +55,7 @@ MadeDevice make_host(const AgentContext& context, const ComputeKernels& kernels,
   return std::unique_ptr<Device>(std::move(device));
 }
 
-// Under a modelled clock it does not matter what computes.
+// With a modelled clock the choice of the device changes no time, so the host computes.
 MadeDevice make_device(const AgentContext& context, const ComputeKernels& kernels, uint64_t link_rate) {
   const std::string& backend = context.get<std::string>("backend");
   if (backend == "host" || context.compute->described) return make_host(context, kernels, link_rate);

@@ -28,7 +28,7 @@ void HostDevice::load(uint64_t offset, std::span<const std::byte> bytes) {
   std::ranges::copy(bytes, own_.memory(memory_).subspan(offset, bytes.size()).begin());
 }
 
-// What crosses the link may have begun while this thread was busy.
+// A copy over the link may have begun while this thread was busy.
 void HostDevice::begin(Engine engine, const DeviceRequest& request) {
   const Message& message = request.message;
   Running running{request, clock_.now_ns(), 0, {}};

@@ -1,7 +1,7 @@
-// The backend "host": a GPU that this machine's processor and memory stand for, so that everything above it
-// can be run, tested and measured without one. Weights lie in an arena of its own, its threads compute on
-// them as the DRAM tier does, and what is copied there takes as long as a link of a given rate would.
-// Activations lie in buffers that nobody else sees; what is to be given is copied out.
+// The backend "host": this machine's processor and memory stand for a GPU, so that all code above can be run,
+// tested and measured without one. Weights are in an arena of the device, its threads compute on them as the
+// DRAM tier does, and a copy to it takes as long as over a link of a given rate. Activations are in private
+// buffers; gives are copied out.
 #pragma once
 
 #include <array>
@@ -25,8 +25,8 @@ namespace tierd {
 class HostDevice final : public Device {
  public:
   using Link = EmulatedLink::Rate;
-  // Registers its activations, and nothing of its memory. `pools` and `clock` outlive it. Errors: no_space,
-  // io_error.
+  // Registers its activations, and no part of its memory. `pools` and `clock` must outlive the device.
+  // Errors: no_space, io_error.
   static Result<std::unique_ptr<HostDevice>> create(const DramAgent::Options& options, const Link& link,
                                                     PoolTable& pools, const Clock& clock, ComputePlan plan,
                                                     const ComputeKernels& kernels,
@@ -47,8 +47,8 @@ class HostDevice final : public Device {
   struct Running {
     DeviceRequest request;
     uint64_t start_ns = 0;
-    uint64_t over_ns = 0;      // not before
-    std::optional<Done> done;  // of what was carried out as it began
+    uint64_t over_ns = 0;      // the request must not end earlier
+    std::optional<Done> done;  // the completion of a request that was carried out when it began
   };
   HostDevice(const DramAgent::Options& options, const Link& link, PoolTable& pools, const Clock& clock,
              const ComputeKernels& kernels, Descriptor timer)
@@ -68,10 +68,9 @@ class HostDevice final : public Device {
   PoolTable& pools_;
   const Clock& clock_;
   const std::string kernels_;
-  PoolTable
-      own_;  // of the device: its memory and its buffers, beside the host's memories that it copies from
+  PoolTable own_;  // the device's memory and buffers, and the host's memories that it copies from
   std::unique_ptr<DramAgent> computes_;
-  ReservedMemory given_;  // the registered activations; only what is given is ever committed
+  ReservedMemory given_;  // the registered activations; only pages with gives are ever committed
   std::unique_ptr<HostDirectPath> direct_;
   std::array<std::optional<Running>, kEngines> running_;
   Descriptor timer_;

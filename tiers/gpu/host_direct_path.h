@@ -1,5 +1,5 @@
-// Direct reads into the memory of a device that the host stands for: bytes that were read are there when the
-// link would have brought them.
+// Direct reads into the memory of a device that the host stands for: bytes that were read arrive when the
+// emulated link would have carried them.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace tierd {
 
 class HostDirectPath final : public DirectPath {
  public:
-  // `memory`, `link` and `clock` outlive it. Error: io_error.
+  // `memory`, `link` and `clock` must outlive the path. Error: io_error.
   static Result<std::unique_ptr<HostDirectPath>> create(std::span<std::byte> memory, EmulatedLink& link,
                                                         const Clock& clock);
 
@@ -34,7 +34,7 @@ class HostDirectPath final : public DirectPath {
  private:
   struct UnderWay {
     uint64_t token = 0;
-    uint64_t over_ns = 0;  // not before
+    uint64_t over_ns = 0;  // the copy must not end earlier
     std::vector<Copy> copies = {};
   };
   HostDirectPath(std::span<std::byte> memory, EmulatedLink& link, const Clock& clock, Descriptor timer)
@@ -44,7 +44,7 @@ class HostDirectPath final : public DirectPath {
   EmulatedLink& link_;
   const Clock& clock_;
   const Descriptor timer_;
-  std::deque<UnderWay> under_way_;  // in the order of their ends
+  std::deque<UnderWay> under_way_;  // in the order in which they end
 };
 
 }  // namespace tierd

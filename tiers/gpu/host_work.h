@@ -1,5 +1,5 @@
-// What the host's processor does for a device: products for strategies (tierd_host::linear), whose weights
-// lie in its memory, and gathering what is copied from there, as it is or encoded anew.
+// Work that the host's processor does for a device: products for strategies (tierd_host::linear) with weights
+// in the host's memory, and gathering bytes for a copy, unchanged or encoded anew.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace tierd {
 
-// An interface, since the device may live in another shared object: threads that wait for each other must all
-// be of one (each has a copy of what std::atomic::wait keeps).
+// An interface, because the device may be in another shared object: threads that wait for each other must
+// belong to one object, since each object has its own copy of the state of std::atomic::wait.
 class HostWork : public Products {
  public:
   struct Copy {
@@ -20,7 +20,7 @@ class HostWork : public Products {
     std::byte* to = nullptr;
     uint64_t bytes = 0;
   };
-  // Returns when all of them are done. [whoever drives the agent]
+  // Returns when all copies are done. [the thread that drives the agent]
   virtual void copy(std::span<const Copy> copies) = 0;
 
   struct Encode {
@@ -29,7 +29,7 @@ class HostWork : public Products {
     const std::byte* from = nullptr;  // of the piece
     std::byte* to = nullptr;
   };
-  // The same.
+  // Returns when all pieces are encoded. [the thread that drives the agent]
   virtual void encode(std::span<const Encode> pieces) = 0;
 };
 

@@ -7,8 +7,8 @@
 namespace tierd {
 namespace {
 
-constexpr uint64_t kCopiedInNs = 8;   // bytes, by one thread, about
-constexpr uint64_t kEncodedInNs = 2;  // of what they become
+constexpr uint64_t kCopiedInNs = 8;   // bytes that one thread copies in a nanosecond, about
+constexpr uint64_t kEncodedInNs = 2;  // encoded bytes that one thread writes in a nanosecond, about
 
 }  // namespace
 

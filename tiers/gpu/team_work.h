@@ -1,4 +1,4 @@
-// The host's work by the threads of the tier.
+// HostWork by the threads of the tier.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace tierd {
 
 class TeamWork final : public HostWork {
  public:
-  // `kernels` outlives it.
+  // `kernels` must outlive the object.
   TeamWork(const ComputeKernels& kernels, std::unique_ptr<Team> team)
       : kernels_(kernels), team_(std::move(team)) {}
   void linear(const PackedMatrix& matrix, const float* x, uint32_t rows, float* y) override;

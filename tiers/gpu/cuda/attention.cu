@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint32_t kThreads = 256;
 constexpr uint32_t kWarps = kThreads / kWarp;
-constexpr int kAtOnce = 4;  // positions that a warp looks at together
+constexpr int kAtOnce = 4;  // positions that a warp reads together
 
 __device__ inline float kv_value(const uint16_t* at) {
   return f16_value(*at);
@@ -35,8 +35,8 @@ __global__ void store_kernel(StoreKv s) {
   put(in[s.value_column + c], reinterpret_cast<T*>(s.kv.values) + at);
 }
 
-// Lane l has the values l, l + 32, … of a head, V of them. Each warp keeps the largest score so far and what
-// it has summed relative to it.
+// Lane l has the values l, l + 32, … of a head, V of them. Each warp keeps the largest score so far, and its
+// sums relative to that score.
 template <class T, int V>
 __global__ void __launch_bounds__(kThreads) attend_kernel(Attend a) {
   __shared__ float largest[kWarps], total[kWarps];
@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(kThreads) attend_kernel(Attend a) {
   for (uint32_t c = threadIdx.x; c < a.head_dim; c += kThreads) {
     float sum = 0, divisor = 0;
     for (uint32_t w = 0; w < kWarps; ++w) {
-      if (first + w >= last) break;  // it has seen no position
+      if (first + w >= last) break;  // this warp had no position
       const float factor = expf(largest[w] - all);
       sum = __fmaf_rn(summed[w][c], factor, sum);
       divisor = __fmaf_rn(total[w], factor, divisor);

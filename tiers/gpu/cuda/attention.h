@@ -1,5 +1,5 @@
-// Keys and values on the device, and attention over them: [layer][sequence][position][kv_dim], keys and
-// values apart, as the DRAM tier has them.
+// The KV cache on the device, and attention over it: [layer][sequence][position][kv_dim], keys and values
+// apart, as in the DRAM tier.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -22,7 +22,7 @@ struct KvLayer {
   uint32_t kv_dim = 0;
 };
 
-// The row's keys in[i, key_column …] and values in[i, value_column …], of width kv_dim, go to its position.
+// Stores a row's keys in[i, key_column …] and values in[i, value_column …], of width kv_dim, at its position.
 struct StoreKv {
   KvLayer kv;
   const RowInfo* rows = nullptr;
@@ -34,9 +34,9 @@ struct StoreKv {
 };
 cudaError_t store_kv(const StoreKv& args, cudaStream_t stream);
 
-// out[i, column + head …] = softmax(q k^T / sqrt(head_dim)) v over the positions up to the row's own, or the
-// last `window` of them, of in[i, column + head …]. A block computes one head of one row: its warps share the
-// positions by their numbers.
+// out[i, column + head …] = softmax(q k^T / sqrt(head_dim)) v, with q in in[i, column + head …], over the
+// positions up to the row's own, or the last `window` of them. A block computes one head of one row; the
+// positions are dealt to its warps by number.
 struct Attend {
   KvLayer kv;
   const RowInfo* rows = nullptr;

@@ -10,9 +10,9 @@
 namespace tierd::cuda {
 namespace {
 
-// Lines are as long as tensor cores like them, and begin where they may.
+// Lines are padded to the multiple that tensor cores need, and so begin aligned.
 constexpr uint32_t kLine = 16;
-constexpr uint32_t kPart = 2;  // bytes of a number of bf16, each in two parts
+constexpr uint32_t kPart = 2;  // bytes of a bf16 number; each value has two
 
 uint32_t line_of(uint32_t n_in) {
   return static_cast<uint32_t>(align_up(n_in, kLine));
@@ -23,7 +23,7 @@ uint64_t line_bytes(uint32_t n_in) {
 uint32_t lines_of(uint32_t tokens) {
   return static_cast<uint32_t>(align_up(tokens, kLine));
 }
-// Row groups that are unpacked at a time, one at least.
+// Row groups that are unpacked at a time, at least one.
 uint32_t groups_in(uint64_t bytes, uint32_t n_in) {
   return static_cast<uint32_t>(std::max<uint64_t>(1, bytes / (line_bytes(n_in) * kGroupRows)));
 }
@@ -48,7 +48,7 @@ Scratch scratch_of(const ComputePlan& plan, uint64_t unpacked_bytes) {
   return most;
 }
 
-// The first half of some lines is of their high parts, the second of what those leave.
+// The first half of the lines has the high parts, the second half the low parts.
 Bf16Lines lines_in(const DeviceBytes& bytes, uint32_t lines, uint32_t ld) {
   auto* const high = reinterpret_cast<uint16_t*>(bytes.get());
   return {.high = high, .low = high + uint64_t{lines} * ld, .ld = ld};
@@ -93,7 +93,7 @@ bool BatchProducts::makes(Encoding encoding, const RowProduct& p) {
          (last == most || products_->makes(last * kGroupRows, lines_of(p.tokens), line_of(p.n_in)));
 }
 
-// The small products come first.
+// The low products are added first.
 cudaError_t BatchProducts::multiply(Encoding encoding, const RowProduct& p, cudaStream_t stream) {
   const uint32_t k = line_of(p.n_in), n = lines_of(p.tokens), all = p.n_units * p.groups;
   const Bf16Lines x = lines_in(tokens_, n, k);

@@ -8,8 +8,9 @@ namespace tierd::cuda {
 namespace {
 
 constexpr uint32_t kThreads = 256;
-constexpr uint32_t kColumns = 64;  // that a block turns at a time
-constexpr uint32_t kBetween = 2;   // numbers between the rows of a tile: they lie in other banks then
+constexpr uint32_t kColumns = 64;  // columns that a block transposes at a time
+constexpr uint32_t kBetween = 2;   // padding numbers between the rows of a tile, so that they fall into
+                                   // different banks
 
 struct Place {
   Unit unit;
@@ -28,8 +29,8 @@ __device__ Place place_of(const SomeGroups& groups, uint32_t i) {
   return place;
 }
 
-// Rows lie interleaved in a group, and one after the other in the result: a block reads some columns of a
-// group as they lie, and writes them as they are wanted.
+// Rows are interleaved in a group and contiguous in the result: a block reads some columns of a group in
+// stored order and writes them row by row.
 template <Encoding E>
 __global__ void __launch_bounds__(kThreads) unpack(SomeGroups groups, Bf16Lines out) {
   __shared__ uint16_t high[kGroupRows][kColumns + kBetween];

@@ -7,13 +7,13 @@
 namespace tierd::cuda {
 namespace {
 
-// The size that algorithms are chosen for: a part of a large operator, and a chunk of a prompt.
+// The size for which algorithms are chosen: a part of a large operator, and a chunk of a prompt.
 constexpr uint32_t kUsualM = 4096;
 constexpr uint32_t kUsualN = 512;
 
 }  // namespace
 
-// cuBLASLt goes through matrices column by column: a line of ours is a column of its.
+// cuBLASLt is column-major: a line here is a column there.
 struct Bf16Products::Layouts {
   Layouts(const CublasLt& from, uint32_t m, uint32_t n, uint32_t k) : library(from) {
     good = library.create_layout(&a, cublaslt::kReal16BF, k, m, k) == cublaslt::kSuccess &&
@@ -61,7 +61,7 @@ Bf16Products::~Bf16Products() {
   if (handle_ != nullptr) (void)library_.destroy(handle_);
 }
 
-// NULL: there is none.
+// Returns NULL if there is no algorithm.
 const cublaslt::Algorithm* Bf16Products::algorithm(uint32_t k) {
   auto known = std::ranges::find(chosen_, k, &Chosen::k);
   if (known == chosen_.end()) {

@@ -1,6 +1,6 @@
-// Products of matrices in bf16, added up in f32 by tensor cores. All of one inner width are made by one
-// algorithm of cuBLASLt's, chosen once, that splits no sum: so each number of a result is added up in the
-// order of the inner width, whatever the other two widths are.
+// Products of matrices in bf16 with sums in f32, by tensor cores. One algorithm of cuBLASLt, chosen once for
+// each inner width, makes all products of that width, and splits no sum: so each number of a result is summed
+// in the same order of the inner width, whatever the other two widths are.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -20,15 +20,15 @@ class Bf16Products {
  public:
   static constexpr uint64_t kWorkspaceBytes = 32 << 20;  // of the device
 
-  // Errors: those of CublasLt::load; unsupported, where it does not begin on the device that is set;
-  // no_space, where the device has no room.
+  // Errors: those of CublasLt::load; unsupported, if cuBLASLt cannot start on the current device; no_space,
+  // if the device's memory is full.
   static Result<std::unique_ptr<Bf16Products>> create();
   Bf16Products(const Bf16Products&) = delete;
   Bf16Products& operator=(const Bf16Products&) = delete;
   ~Bf16Products();
 
-  // c[j][i] = sum over k of a[i][k] * b[j][k], or that is added to it. All are of the device; the lines of a
-  // and b have `k` columns, those of c have `m`; m and k are multiples of 16.
+  // c[j][i] = sum over k of a[i][k] * b[j][k], or that sum is added to c. All matrices are on the device; the
+  // lines of a and b have `k` columns, those of c have `m`; m and k are multiples of 16.
   struct Product {
     const uint16_t* a = nullptr;  // [m x k]
     const uint16_t* b = nullptr;  // [n x k]
@@ -37,10 +37,10 @@ class Bf16Products {
     uint32_t n = 0;
     uint32_t k = 0;
   };
-  // Whether the algorithm of the inner width, which is chosen when it is first asked for, makes products of
-  // this size.
+  // Returns whether the algorithm of this inner width can make products of this size. The first call for a
+  // width chooses its algorithm.
   bool makes(uint32_t m, uint32_t n, uint32_t k);
-  // Queues it on the stream. `makes` has said that it can.
+  // Queues the product on the stream. makes() must have returned true.
   cudaError_t multiply(const Product& product, bool add, cudaStream_t stream);
   const std::string& name() const { return library_.name; }
 
@@ -59,7 +59,7 @@ class Bf16Products {
     bool any = false;
     cublaslt::Algorithm algorithm;
   };
-  std::vector<Chosen> chosen_;  // by inner width, of which a model has a few
+  std::vector<Chosen> chosen_;  // by inner width; a model has a few
 };
 
 }  // namespace tierd::cuda

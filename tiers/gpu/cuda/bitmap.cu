@@ -9,7 +9,8 @@ namespace {
 constexpr uint32_t kThreads = kSegmentTiles;
 constexpr uint32_t kWarps = kThreads / kWarp;
 
-// Bits that are set in some bytes from a multiple of 4 on; the last word may go beyond them.
+// Counts the bits that are set in `bytes` bytes at a multiple of 4; the load of the last word may exceed
+// them.
 __device__ uint32_t count_bits(const std::byte* bits, uint32_t bytes) {
   const auto* const words = reinterpret_cast<const uint32_t*>(bits);
   uint32_t count = 0, i = 0;
@@ -18,7 +19,7 @@ __device__ uint32_t count_bits(const std::byte* bits, uint32_t bytes) {
   return count;
 }
 
-// What the threads before this one have, and what all have.
+// Returns the sum over the threads before this one, and the sum over all.
 __device__ SumOfLanes sum_of_block(uint32_t value) {
   __shared__ uint32_t of_warp[kWarps];
   const uint32_t warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
@@ -34,7 +35,7 @@ __device__ SumOfLanes sum_of_block(uint32_t value) {
   return sum;
 }
 
-// By one thread, when all of a unit's values are counted.
+// Called by one thread, once all values of the unit are counted.
 __device__ void check_unit(const BitmapUnits& b, const NeuronSize& size, uint64_t values,
                            uint32_t* segments) {
   if (size.bits + values * b.bitmap.element_bytes == size.bytes) return;
@@ -42,7 +43,7 @@ __device__ void check_unit(const BitmapUnits& b, const NeuronSize& size, uint64_
   *b.malformed = 1;
 }
 
-// A block counts one segment of one unit, a thread one tile.
+// A block counts one segment of one unit, each thread one tile.
 __global__ void __launch_bounds__(kThreads) count(BitmapUnits b) {
   const uint32_t number = blockIdx.x / b.segments(), segment = blockIdx.x % b.segments();
   const Unit unit = b.units[number];
@@ -62,7 +63,7 @@ __global__ void __launch_bounds__(kThreads) count(BitmapUnits b) {
   if (b.segments() == 1) check_unit(b, size, sum.all, counts + b.tiles);
 }
 
-// A block adds up the segments of a unit that has several.
+// A block adds the segments of a unit that has several.
 __global__ void __launch_bounds__(kThreads) add_segments(BitmapUnits b) {
   uint32_t* const segments = b.counts + b.counts_at(blockIdx.x) + b.tiles;
   uint64_t before = 0;
@@ -75,9 +76,9 @@ __global__ void __launch_bounds__(kThreads) add_segments(BitmapUnits b) {
   if (threadIdx.x == 0) check_unit(b, b.sizes[b.units[blockIdx.x].unit], before, segments);
 }
 
-// Tiles were counted in their segment.
+// Adds the count before its segment to each tile's count, which began at 0 in the segment.
 __global__ void __launch_bounds__(kThreads) shift_tiles(BitmapUnits b) {
-  const uint32_t segments = b.segments() - 1;  // the first stays as it is
+  const uint32_t segments = b.segments() - 1;  // the tiles of segment 0 are right already
   const uint32_t number = blockIdx.x / segments, segment = 1 + blockIdx.x % segments;
   uint32_t* const counts = b.counts + b.counts_at(number);
   const uint32_t tile = segment * kSegmentTiles + threadIdx.x;

@@ -1,5 +1,5 @@
-// How a warp reads a bitmap: each lane has the bits of 16 dense bytes, finds out how many values the lanes
-// before it take, and reads its own in one run of words.
+// How a warp reads a bitmap: each lane has the bits of 16 dense bytes, computes how many values the lanes
+// before it have, and reads its own values as one run of words.
 #pragma once
 
 #include "tiers/gpu/cuda/bitmap.h"
@@ -22,7 +22,7 @@ __device__ inline SumOfLanes sum_of_lanes(uint32_t value, uint32_t lane) {
   return sum;
 }
 
-// The same of N numbers at once, of which only what is before fits in so many bits: what 31 lanes have.
+// The same for N numbers at once, if the sum of 31 lanes fits into kFieldBits bits.
 template <int kFieldBits, int N>
 __device__ void sums_before_lane(const uint32_t (&counts)[N], uint32_t lane, uint32_t (&before)[N]) {
   constexpr int kFields = 32 / kFieldBits;
@@ -38,13 +38,13 @@ __device__ void sums_before_lane(const uint32_t (&counts)[N], uint32_t lane, uin
   }
 }
 
-// For each four bits, how permute() brings values to their elements.
+// For each pattern of four bits, the selector by which permute() moves values to their elements.
 template <uint32_t kElement>
 struct Spread;
 template <>
 struct Spread<1> {
-  // A byte of the first word where the bit is set, else of the second, which are zeros; then, from bit 16 on,
-  // the bits that are taken.
+  // Selects a byte of the first word if the bit is set, else a byte of the second word, which is zeros. Bits
+  // 16 and up: how many bits of the values are consumed.
   uint32_t selector;
   __device__ static Spread of(uint32_t bits) {
     uint32_t selector = 0, rank = 0;
@@ -59,8 +59,8 @@ struct Spread<1> {
 template <>
 struct alignas(16) Spread<2> {
   uint32_t selectors;  // of two words; a bit that is not set selects the fourth value
-  uint32_t fourth;     // what is left of the second word: where bits are not set the fourth value is 0
-  uint32_t once;       // the bits that are taken, in two steps of 32 at most
+  uint32_t fourth;     // mask of the second word: clears the fourth value unless all four bits are set
+  uint32_t once;       // the bits that are consumed, in two steps of at most 32
   uint32_t twice;
   __device__ static Spread of(uint32_t bits) {
     uint32_t selectors = 0, rank = 0;
@@ -81,7 +81,7 @@ __device__ void fill_spread(Spread<kElement> (&spread)[16]) {
   if (threadIdx.x < 16) spread[threadIdx.x] = Spread<kElement>::of(threadIdx.x);
 }
 
-// The values of a unit, as words and where in them the first begins.
+// The values of a unit, as aligned words and the offset of the first value in them.
 struct Values {
   const std::byte* words;
   uint32_t skew;
@@ -91,8 +91,8 @@ struct Values {
   }
 };
 
-// Words of some bytes from byte `at` of the values on. Nothing is read but the words that have some of them;
-// what lies behind them may be anything.
+// Loads `bytes` bytes from byte `at` of the values as words. Reads only words that contain some of them; the
+// bytes behind them in the last word may be anything.
 template <int kWords>
 __device__ void load_unaligned(const Values& values, uint32_t at, uint32_t bytes, uint32_t (&words)[kWords]) {
   const uint32_t begin = values.skew + at, end = begin % 4 + bytes;
@@ -105,7 +105,7 @@ __device__ void load_unaligned(const Values& values, uint32_t at, uint32_t bytes
   for (int i = 0; i < kWords; ++i) words[i] = __funnelshift_r(read[i], read[i + 1], 8 * begin);
 }
 
-// 4 kWords elements of one byte; `zeros`: four of them.
+// Expands 4 kWords elements of one byte; `zeros`: four zero elements.
 template <int kWords>
 __device__ void expand_bytes(const Spread<1> (&spread)[16], uint32_t mask, const Values& values, uint32_t at,
                              uint32_t zeros, uint32_t (&out)[kWords]) {
@@ -121,8 +121,7 @@ __device__ void expand_bytes(const Spread<1> (&spread)[16], uint32_t mask, const
   }
 }
 
-// 16 dense bytes, whose values begin at byte `at`: 16, 8 or 4 elements, whose zeros are 0 but for those of
-// one byte.
+// Expands 16 dense bytes whose values begin at byte `at`: 16, 8 or 4 elements. Wider zeros than a byte are 0.
 template <uint32_t kElement>
 __device__ uint4 expand16(const Spread<kElement> (&spread)[16], uint32_t mask, const Values& values,
                           uint32_t at, uint32_t zeros) {

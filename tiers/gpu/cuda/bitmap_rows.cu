@@ -1,5 +1,5 @@
-// Products with row groups that are kept as bitmaps, and the gather of an embedding that is: each step of a
-// warp is expanded to the packet that the dense kernel would have read, so that a row's bits are the same.
+// Products with row groups that are stored as bitmaps, and the gather from such an embedding: a warp expands
+// each step to the packet that the dense kernel would have read, so that a row's bits are the same.
 #include "tiers/gpu/cuda/bitmap_kernel.cuh"
 #include "tiers/gpu/cuda/encoded.h"
 #include "tiers/gpu/cuda/rows.h"
@@ -9,9 +9,9 @@
 namespace tierd::cuda {
 namespace {
 
-// What a lane reads of a step before it reads values: bits of its elements and, of q8_0, of the block's
-// scales; how many values are before the step. Nothing of it is looked at where it is read, so that reads of
-// several steps are under way together. Where nothing is there bits are 0.
+// A lane's share of a step, read before its values: the bits of its elements and, for q8_0, of the block's
+// scales; the number of values before the step. No field is used where it is read, so that reads of several
+// steps overlap. Past the end the bits are 0.
 struct LaneBits {
   uint32_t mask;
   uint32_t scales;
@@ -22,7 +22,7 @@ template <Encoding E>
 struct BitmapReader {
   static constexpr uint32_t kElement = E == Encoding::f32 ? 4 : 2;
   static constexpr int kAhead = 4;
-  static constexpr int kFieldBits = 8;  // of 31 lanes' values
+  static constexpr int kFieldBits = 8;  // bits of a sum over 31 lanes
   static constexpr uint32_t kTile = 64 / kElement;
   using Reader = StepReader<E>;
   __device__ static uint32_t column(uint32_t step, uint32_t lane) {
@@ -31,12 +31,12 @@ struct BitmapReader {
   __device__ static bool there(uint32_t step, uint32_t lane, uint32_t n_in) {
     return column(step, lane) < n_in;
   }
-  // `bits`: those of the step.
+  // `bits`: the first byte of the step's bits.
   __device__ static void read(const std::byte* bits, uint32_t lane, bool there, LaneBits& out) {
     out.mask = load_bits_if<1>(bits + lane * kTile / kWarp, there);
     if constexpr (E == Encoding::f32) out.mask = out.mask >> lane % 2 * 4 & 15;
   }
-  // `at`: the step's values among the unit's.
+  // `at`: the index of the step's first value in the unit.
   __device__ static typename Reader::Packet packet(const Spread<kElement> (&spread)[16], const LaneBits& bits,
                                                    const Values& values, uint32_t at, uint32_t in_step,
                                                    uint32_t step, uint32_t lane, uint32_t n_in) {
@@ -65,9 +65,9 @@ struct BitmapReader<Encoding::q8_0> {
                                                    uint32_t step, uint32_t lane, uint32_t) {
     typename Reader::Packet packet;
     packet.column = step * kQuantBlock + lane / 4 * 4;
-    const uint32_t of_lane = lane % 4 * 8;  // its scales
+    const uint32_t of_lane = lane % 4 * 8;  // the first scale of this lane
     uint32_t scales[2];
-    // Most blocks have all of them, for the whole warp.
+    // Most blocks have all scales, and the branch is the same for the whole warp.
     if (bits.scales == ~0u) {
       load_unaligned(values, at + of_lane, 8, scales);
     } else {
@@ -80,12 +80,12 @@ struct BitmapReader<Encoding::q8_0> {
   }
 };
 
-// Where a warp reads: its steps follow each other by so many.
+// The position of a warp in a unit's bits; its steps are kRowWarps apart.
 template <Encoding E>
 struct StepBits {
   const std::byte* bits;   // of the next step
   const uint32_t* before;  // the count of its tile
-  uint32_t skew;           // bytes of the tile that belong to the step before; the same in all steps
+  uint32_t skew;           // bytes of the tile that belong to the previous step; the same for all steps
 
   template <int N>
   __device__ void read(uint32_t step, uint32_t lane, uint32_t n_in, LaneBits (&out)[N]) {
@@ -136,7 +136,7 @@ __global__ void __launch_bounds__(kRowWarps* kWarp) multiply_bitmap(RowProduct p
   StepBits<E> at{unit + first + warp * Bits::kTile, counts + first / Bits::kTile + warp,
                  static_cast<uint32_t>(first % Bits::kTile)};
   const uint32_t steps = (p.n_in + Reader::kColumns - 1) / Reader::kColumns;
-  // Bits are read one round ahead of the values that they lead to.
+  // Bits are read one round ahead of their values.
   LaneBits bits[kAhead], next[kAhead];
   at.read(warp, lane, p.n_in, bits);
   for (uint32_t step = warp; step < steps; step += kAhead * kRowWarps) {
@@ -160,7 +160,7 @@ __global__ void __launch_bounds__(kRowWarps* kWarp) multiply_bitmap(RowProduct p
   write_sums(p, block, sums);
 }
 
-// One element of a unit, by a thread alone.
+// Returns one element of a unit; called by one thread.
 template <uint32_t kElement>
 __device__ uint32_t element_of(const BitmapUnits& b, const std::byte* unit, uint32_t bits_bytes,
                                const uint32_t* counts, uint64_t element) {
@@ -211,7 +211,7 @@ __global__ void gather_bitmap(RowGather g, BitmapUnits b) {
   }
 }
 
-// For encodings that have bitmaps.
+// Calls `call` for an encoding that has bitmaps.
 template <class Call>
 cudaError_t for_bitmap_encoding(Encoding encoding, const Call& call) {
   if (encoding == Encoding::f32) return call(EncodingConstant<Encoding::f32>());

@@ -1,5 +1,4 @@
-// Memory of the device, memory of the host that the device's engines reach, streams and events, each freed
-// with its owner.
+// Device memory, host memory that the device reaches, streams and events, each freed by its destructor.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -20,7 +19,7 @@ struct FreePinned {
 using DeviceBytes = std::unique_ptr<std::byte, FreeDevice>;
 using PinnedBytes = std::unique_ptr<std::byte, FreePinned>;
 
-// Nothing is allocated for no bytes.
+// For 0 bytes nothing is allocated.
 inline cudaError_t allocate(uint64_t bytes, DeviceBytes& out) {
   void* p = nullptr;
   const cudaError_t error = bytes == 0 ? cudaSuccess : cudaMalloc(&p, bytes);
@@ -34,7 +33,7 @@ inline cudaError_t allocate(uint64_t bytes, PinnedBytes& out) {
   return error;
 }
 
-// Allocates as much as the values take, and copies them there at once.
+// Allocates device memory for the values and copies them there.
 template <class T>
 cudaError_t upload(std::span<const T> values, DeviceBytes& out) {
   const cudaError_t error = allocate(values.size_bytes(), out);
@@ -42,8 +41,8 @@ cudaError_t upload(std::span<const T> values, DeviceBytes& out) {
   return cudaMemcpy(out.get(), values.data(), values.size_bytes(), cudaMemcpyHostToDevice);
 }
 
-// The device says something in a word of pinned memory. The host clears it while nothing of the device's that
-// writes there is queued, and looks when that is over.
+// A word of pinned memory that kernels set. The host clears it while no kernel that may set it is queued, and
+// reads it after they have ended.
 class Flag {
  public:
   cudaError_t create() {
@@ -61,7 +60,7 @@ class Flag {
   PinnedBytes word_;
 };
 
-// Grows to hold what is asked for; what was there is lost. Nothing uses it meanwhile.
+// A buffer that grows on demand; growing loses its contents. Growing requires that nothing uses the buffer.
 template <class Bytes>
 class Growing {
  public:

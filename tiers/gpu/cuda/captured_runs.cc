@@ -30,8 +30,8 @@ CapturedRuns::Captured& CapturedRuns::of_shape(OfSite& site, const Shape& shape)
   return given_up;
 }
 
-// What goes wrong while the run is captured is the run's own error; what goes wrong with the graph is none:
-// the run is queued as others are.
+// An error of the queued calls while capturing is the run's own error; an error of the graph is not: the run
+// is then queued without a graph.
 void CapturedRuns::capture(Captured& captured, cudaStream_t stream, Outcome& outcome,
                            const std::function<void(Outcome&)>& queue) {
   refused_ = cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal) != cudaSuccess;

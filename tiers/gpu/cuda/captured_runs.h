@@ -1,5 +1,5 @@
-// Runs that come again as they were are launched as one CUDA graph: what a resident site's run queues differs
-// from token to token in the rows alone, which the device reads from memory that stays where it is.
+// Repeated runs are launched as one CUDA graph: the launches of a resident site's run differ from token to
+// token only in the rows, which the device reads from memory at a fixed address.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -21,13 +21,13 @@ namespace tierd::cuda {
 
 class CapturedRuns {
  public:
-  // A run is captured when it comes for this time: capturing costs some ten launches.
+  // A run is captured the third time: capturing costs about ten launches.
   static constexpr uint32_t kTimes = 3;
 
-  // Queues what `queue` queues on the stream, which must depend on nothing but the message's shape, the
-  // places and contents of its site's lists, and the place of its rows. `queue` is not called where that is
-  // captured. `message` is about one site. What is taken from others differs each time: such a run is never
-  // captured.
+  // Queues on the stream the calls that `queue` makes; these must depend only on the message's shape, the
+  // places and contents of its site's lists, and the place of its rows. If they were captured, launches the
+  // graph instead. `message` must be about one site. Runs with takes are never captured, because what they
+  // take differs each time.
   void run(const Message& message, const Payload& payload, const RunLists& lists, cudaStream_t stream,
            Outcome& outcome, const std::function<void(Outcome&)>& queue);
   RunCounts counts() const { return counts_; }
@@ -39,7 +39,7 @@ class CapturedRuns {
   };
   using Graph = std::unique_ptr<std::remove_pointer_t<cudaGraph_t>, Destroy>;
   using Executable = std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, Destroy>;
-  // Runs of a site whose lists stay as they are differ in this.
+  // The properties in which runs of a site with unchanged lists differ.
   struct Shape {
     uint32_t edition = 0;
     size_t units = 0;
@@ -53,10 +53,10 @@ class CapturedRuns {
     uint32_t seen = 0;
     Executable graph;
   };
-  // So many shapes of a site are kept: chunks of prompts, and a few numbers of sequences that are decoded.
+  // Graphs kept for a site: chunks of prompts, and a few numbers of decoded sequences.
   struct OfSite {
     std::array<Captured, 4> shapes;
-    uint32_t next = 0;  // that is given up
+    uint32_t next = 0;  // the entry to replace
   };
   static Captured& of_shape(OfSite& site, const Shape& shape);
   void capture(Captured& captured, cudaStream_t stream, Outcome& outcome,
@@ -64,7 +64,7 @@ class CapturedRuns {
   void launch(Captured& captured, cudaStream_t stream, Outcome& outcome);
 
   std::vector<OfSite> sites_;
-  bool refused_ = false;  // the device or its driver does not let it
+  bool refused_ = false;  // the device or its driver does not support capturing
   RunCounts counts_;
 };
 

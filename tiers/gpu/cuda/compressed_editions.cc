@@ -8,8 +8,7 @@
 namespace tierd::cuda {
 namespace {
 
-// So many dense bytes are expanded at a time, and computed from while they are in the second cache; at least
-// one run.
+// Dense bytes that are expanded at a time, at least one run, and computed from while in the L2 cache.
 constexpr uint64_t kExpandedBytes = 16 << 20;
 
 uint64_t most_expanded(const Cut& cut, const Encodings& encodings) {
@@ -48,7 +47,7 @@ std::vector<std::optional<CompressedEditions::Kept>> CompressedEditions::edition
   return editions;
 }
 
-// Editions share the rooms: a message has one of them.
+// Editions share the rooms, because a message has one edition.
 CompressedEditions::Rooms CompressedEditions::rooms_for(const std::vector<std::optional<Kept>>& editions) {
   Rooms rooms;
   for (const std::optional<Kept>& kept : editions) {

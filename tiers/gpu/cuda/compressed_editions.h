@@ -1,6 +1,6 @@
-// The editions of a plan whose neurons are kept as bitmaps, with what the device needs to compute from them:
-// the sizes of their neurons, room for counts and for neurons that are expanded, and a word that says which
-// run has found one malformed.
+// The editions of a plan whose neurons are stored as bitmaps, with the device memory that computing from them
+// needs: the sizes of their neurons, room for counts and for expanded neurons, and a flag that a run sets
+// when it finds a malformed neuron.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -20,24 +20,24 @@ namespace tierd::cuda {
 
 class CompressedEditions {
  public:
-  // Memory of the device that a plan takes here.
+  // Returns the device memory that a plan needs here.
   static uint64_t device_bytes(const ComputePlan& plan);
   cudaError_t allocate(const ComputePlan& plan);
 
   bool has(uint32_t edition) const { return edition < editions_.size() && editions_[edition]; }
-  // From here on what is found malformed is the next run's.
+  // Clears the flag: malformed neurons that are found from here on belong to the next run.
   void begin_run() { malformed_.clear(); }
-  // Whether a neuron of the last run was, when that is over.
+  // Returns whether the last run found a malformed neuron. Call it after that run has ended.
   bool malformed() const { return malformed_.set(); }
 
-  // Queues the counting of units of an edition; `units` is on the device, and has at most as many as the
-  // edition has neurons, of bundles and columns as many as are_expanded() says.
+  // Queues the counting of units of an edition. `units` is on the device; its length is at most the number of
+  // neurons of the edition, for bundles and columns at most what are_expanded() returns.
   cudaError_t count(uint32_t edition, const std::byte* memory, const Unit* units, uint32_t n_units,
                     cudaStream_t stream, BitmapUnits& counted) const;
-  // The same, and of expanding them: they are at expanded_memory() then, and said by expanded_units().
+  // Queues counting and expansion: the neurons are then at expanded_memory(), listed by expanded_units().
   cudaError_t expand(uint32_t edition, const std::byte* memory, const Unit* units, uint32_t n_units,
                      cudaStream_t stream) const;
-  // How many units from the first on are expanded together: whole runs.
+  // Returns how many units, from the first on, are expanded together: whole runs.
   static size_t are_expanded(std::span<const Unit> units, const Cut& cut, const Encodings& encodings);
   const std::byte* expanded_memory() const { return expanded_.get(); }
   const Unit* expanded_units() const { return reinterpret_cast<const Unit*>(placed_.get()); }
@@ -46,8 +46,8 @@ class CompressedEditions {
   struct Kept {
     Bitmap bitmap;
     uint32_t tile = 0, tiles = 0;
-    uint64_t at_once = 0;  // neurons that are counted
-    uint64_t dense = 0;    // of one that is expanded; 0: they are not
+    uint64_t at_once = 0;  // neurons that are counted at once
+    uint64_t dense = 0;    // bytes of an expanded neuron; 0: the edition is not expanded
     std::vector<NeuronSize> sizes;
   };
   struct Rooms {

@@ -25,8 +25,8 @@ struct CublasLt {
   cublaslt::Check* check = nullptr;
   cublaslt::Matmul* matmul = nullptr;
 
-  // Loads it once; it stays. Error: not_found, naming the library, where none of its versions can be loaded
-  // or one lacks a function.
+  // Loads the library once; it stays loaded. Error: not_found, naming the library, if no version can be
+  // loaded or a function is missing.
   static Result<const CublasLt*> load();
 };
 

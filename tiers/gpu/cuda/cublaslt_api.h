@@ -1,7 +1,7 @@
-// The part of NVIDIA's cuBLASLt that is used here, as its reference describes it
-// (docs.nvidia.com/cuda/cublas, "Using the cuBLASLt API"). The library is loaded where it is there, and
-// nothing is linked against it: it is half a gigabyte. Layouts and numbers are those of its binary interface,
-// versions 12 and 13.
+// The part of NVIDIA's cuBLASLt that this folder uses, as its reference describes it
+// (docs.nvidia.com/cuda/cublas, "Using the cuBLASLt API"). The library is loaded at run time if it is present
+// and never linked: it has half a gigabyte. Layouts and constants are those of its binary interface, versions
+// 12 and 13.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -16,7 +16,7 @@ using MatmulDesc = void*;
 using MatrixLayout = void*;
 using Preference = void*;
 
-// Opaque, but it may be kept, copied, and used for other shapes.
+// Opaque. It may be stored, copied, and used for other shapes.
 struct Algorithm {
   uint64_t data[8] = {};
 };
@@ -34,9 +34,10 @@ inline constexpr int kCompute32F = 68;  // CUBLAS_COMPUTE_32F
 inline constexpr int kReal32F = 0;      // CUDA_R_32F
 inline constexpr int kReal16BF = 14;    // CUDA_R_16BF
 inline constexpr int32_t kTransposed = 1;
-inline constexpr int kTransposeA = 3;        // of a MatmulDesc, int32_t
-inline constexpr int kMostWorkspace = 1;     // of a Preference, uint64_t
-inline constexpr int kReductionSchemes = 3;  // of a Preference, uint32_t: a mask; 0: none, so no sum is split
+inline constexpr int kTransposeA = 3;        // attribute of a MatmulDesc, int32_t
+inline constexpr int kMostWorkspace = 1;     // attribute of a Preference, uint64_t
+inline constexpr int kReductionSchemes = 3;  // attribute of a Preference, uint32_t: a mask; 0: no sum is
+                                             // split
 inline constexpr uint32_t kNoReduction = 0;
 
 // All return a cublasStatus_t.

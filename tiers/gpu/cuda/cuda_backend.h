@@ -1,6 +1,6 @@
-// Where agent-gpu.so and the object with the backend `cuda` meet (tierd-gpu-cuda.so, beside it): the object
-// has the CUDA runtime, which needs no driver before it is asked for a device. Both are built from the same
-// tree.
+// The interface between agent-gpu.so and tierd-gpu-cuda.so, the object beside it with the backend `cuda`. The
+// object contains the CUDA runtime, which needs no driver before a device is requested. Both are built from
+// the same tree.
 #pragma once
 
 #include <memory>
@@ -15,8 +15,7 @@
 
 namespace tierd::cuda {
 
-// The one symbol that the object exports. Nothing behind the build id is looked at before it has been found
-// right.
+// The one symbol that the object exports. The agent checks the build id before it reads any member behind it.
 struct Backend {
   const char* build_id;  // TIERD_BUILD_ID
   // See CudaDevice::create.

@@ -19,10 +19,10 @@
 namespace tierd::cuda {
 namespace {
 
-// Oldest kind of device that the kernels are compiled for.
+// Oldest compute capability (major) that the kernels are compiled for.
 constexpr int kLeastMajor = 8;
-// A request that was begun so lately is looked at again and again: to park and be woken costs about as much.
-// A joint run may take so long for each of its sites.
+// For this long after it was begun, a request is polled instead of waited for: parking and waking cost about
+// as much. A joint run may take this long for each of its sites.
 constexpr uint64_t kSpinNs = 200'000;
 
 std::string device_name(int ordinal) {
@@ -43,9 +43,9 @@ CudaDevice::CudaDevice(const DeviceOptions& options, PoolTable& pools, const Clo
       host_(std::move(host)),
       registered_(pools, options.ordinal, options.table) {}
 
-// What is under way uses memory that goes now.
+// Requests under way use memory that is about to be freed.
 CudaDevice::~CudaDevice() {
-  (void)cudaSetDevice(options_.ordinal);  // of whichever thread destroys it
+  (void)cudaSetDevice(options_.ordinal);  // this thread may not be the one that created it
   (void)cudaDeviceSynchronize();
   for (Transfer& transfer : transfers_) transfer.forget();
 }
@@ -137,7 +137,7 @@ Status CudaDevice::prepare(const ComputePlan& plan) {
   return prepare_direct();
 }
 
-// None where the library is not there: our own kernels take larger batches, too. Error: no_space.
+// Returns NULL if the library is not found: our own kernels then compute large batches too. Error: no_space.
 Result<std::unique_ptr<BatchProducts>> CudaDevice::batch_products(const ComputePlan& plan) {
   auto batch = BatchProducts::create(plan, options_.blas_rows);
   if (batch.ok()) {
@@ -169,7 +169,7 @@ bool CudaDevice::mapped(const MappedMemory::Range& range) {
   return false;
 }
 
-// Once for each thing that goes wrong, since the same may come with every message after it.
+// Logs a line unless it repeats the last one, since each later message may fail in the same way.
 void CudaDevice::say_once(const std::string& line) {
   if (said_ == line) return;
   said_ = line;
@@ -180,7 +180,7 @@ void CudaDevice::map(Running& running, const MappedMemory::Range& range) {
   if (!mapped(range)) running.done.status = DoneStatus::no_space;
 }
 
-// What goes wrong here the first request says.
+// The first request reports an error of this function.
 void CudaDevice::load(uint64_t offset, std::span<const std::byte> bytes) {
   Outcome outcome;
   (void)cudaSetDevice(options_.ordinal);
@@ -188,7 +188,7 @@ void CudaDevice::load(uint64_t offset, std::span<const std::byte> bytes) {
   outcome.then([&] {
     return cudaMemcpy(memory_->data() + offset, bytes.data(), bytes.size(), cudaMemcpyHostToDevice);
   });
-  // It returns when the bytes have left the host, and no stream of ours waits for them.
+  // cudaMemcpy returns when the bytes have left the host, and our streams do not wait for it.
   outcome.then([] { return cudaDeviceSynchronize(); });
   if (!outcome.ok() && !load_error_) load_error_ = outcome.error();
 }
@@ -216,7 +216,8 @@ void CudaDevice::begin(Engine engine, const DeviceRequest& request) {
       running.done.status = DoneStatus::invalid_argument;
   }
   if (!running.outcome.ok()) fail(running, running.outcome.error());
-  // Also after an error: what was queued before it must not be told of while it goes on.
+  // The event is recorded after an error too: the completion must not be reported while calls that were
+  // queued before the error run.
   if (running.queued && !running.transfers && !lost_) {
     const cudaError_t error = cudaEventRecord(event(engine), stream(engine));
     if (error != cudaSuccess) fail(running, error);
@@ -257,8 +258,9 @@ void CudaDevice::run(Running& running) {
   running.done.n_done = static_cast<uint32_t>(payload.units.size());
 }
 
-// Into pinned memory, from which they are taken over when the run is over: the registered activations may be
-// as large as the device's, and are not pinned for what is mostly never given.
+// Gives go to pinned memory and are copied to the registered activations when the run has ended. The
+// registered activations may be as large as the device's, and most of them are never given, so they are not
+// pinned.
 void CudaDevice::give(std::span<const Give> gives, uint32_t rows, Outcome& outcome) {
   uint64_t bytes = 0;
   for (const Give& give : gives) bytes += uint64_t{rows} * give.columns * sizeof(float);
@@ -307,13 +309,13 @@ void CudaDevice::resize(Running& running) {
   running.done.status = DoneStatus::no_space;
 }
 
-// Whoever parks must be woken: until that is seen to, there is something to look at.
+// Until the descriptor is announced, no wake-up would follow, so the caller polls.
 bool CudaDevice::soon(Engine engine) const {
   const std::optional<Running>& running = running_[static_cast<size_t>(engine)];
   return running && !running->announced;
 }
 
-// Whether the device has done with it, or never will.
+// Returns whether the device has ended the request, or never will.
 bool CudaDevice::arrived(Engine engine, Running& running) {
   if (!running.queued || lost_) return true;
   if (running.transfers) {
@@ -342,7 +344,7 @@ void CudaDevice::announce(Engine engine, Running& running) {
 std::optional<Done> CudaDevice::over(Engine engine) {
   std::optional<Running>& running = running_[static_cast<size_t>(engine)];
   TIERD_CHECK(running.has_value());
-  // What a transfer waits for next is told by itself.
+  // Clears the announcement; a transfer announces its next event anew.
   uint64_t rings = 0;
   if (running->announced &&
       ::read(rung_[static_cast<size_t>(engine)].get(), &rings, sizeof rings) == sizeof rings)
@@ -374,7 +376,7 @@ Done CudaDevice::end(Running running) {
       running.done.status = DoneStatus::corrupt;
       running.done.n_done = 0;
       running.done.bytes = 0;
-      // Which site it was of a joint run, the device does not say.
+      // The device does not report which site of a joint run it was.
       running.done.first_bad = message.n_sites;
     } else if (message.op == Op::run) {
       take_over(running.request.payload.gives, message.rows);

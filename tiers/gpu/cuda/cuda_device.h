@@ -1,7 +1,6 @@
-// The backend "cuda": a GPU of NVIDIA's. Weights lie in its memory, of which only what is in use has memory
-// behind its addresses; one stream computes and one copies; what a run is asked to give comes back to
-// registered activations on the host. Nothing here waits for the device after it has been made: a request is
-// queued when it is begun, and its event is looked at.
+// The backend "cuda": a GPU of NVIDIA's. Weights are in its memory, of which only the parts in use are
+// mapped; one stream computes and one copies; gives come back to registered activations on the host. After
+// construction no function waits for the device: begin() queues a request, and over() polls its event.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -37,10 +36,10 @@ namespace tierd::cuda {
 
 class CudaDevice final : public Device {
  public:
-  // Takes what the plan needs of the device at once, but for the arena. Registers its activations, and
-  // listens which memory of the host it may register with the device. `pools` and `clock` outlive it; `host`
-  // multiplies and gathers what lies in the host's memory. Errors: unsupported, where there is no such device
-  // or driver; no_space, naming the tier's capacity.
+  // Allocates the device memory that the plan needs, except the arena. Registers its activations, and
+  // subscribes to changes of the host memory that it may register with the device. `pools` and `clock` must
+  // outlive it; `host` multiplies and gathers in the host's memory. Errors: unsupported, if there is no such
+  // device or driver; no_space, naming the tier's capacity.
   static Result<std::unique_ptr<CudaDevice>> create(const DeviceOptions& options, PoolTable& pools,
                                                     const Clock& clock, const ComputePlan& plan,
                                                     std::unique_ptr<HostWork> host);
@@ -63,10 +62,10 @@ class CudaDevice final : public Device {
     DeviceRequest request;
     Done done = {};
     Outcome outcome = {};
-    bool queued = false;     // something of it was given to the device
-    bool transfers = false;  // slots of the host: it goes on while it is looked at
-    bool expands = false;    // what it transfers
-    bool announced = false;  // the descriptor turns readable when it is over
+    bool queued = false;     // a call of the request was queued on the device
+    bool transfers = false;  // a move of slots of the host, which advances when it is polled
+    bool expands = false;    // the transferred neurons are expanded
+    bool announced = false;  // the descriptor will turn readable when the request has ended
   };
   CudaDevice(const DeviceOptions& options, PoolTable& pools, const Clock& clock,
              std::unique_ptr<HostWork> host);
@@ -101,18 +100,19 @@ class CudaDevice final : public Device {
   const Clock& clock_;
   const std::unique_ptr<HostWork> host_;
   std::string backend_;
-  std::array<Descriptor, kEngines> rung_;  // when something that was begun there is over
-  Descriptor ready_;                       // where one of them is
-  ReservedMemory given_;                   // the registered activations; only what is given is ever committed
+  std::array<Descriptor, kEngines> rung_;  // readable when a request of the engine has ended
+  Descriptor ready_;                       // readable when one of `rung_` is
+  ReservedMemory given_;                   // the registered activations; only pages with gives are ever
+                                           // committed
   std::unique_ptr<MappedMemory> memory_;
   std::unique_ptr<CudaExecutor> executor_;
   MessageLists lists_;
   CapturedRuns captured_;
-  Growing<PinnedBytes> gives_;  // what the run under way gives, line after line
+  Growing<PinnedBytes> gives_;  // the gives of the run under way, line after line
   RegisteredMemory registered_;
   std::array<Transfer, kEngines> transfers_{Transfer(registered_), Transfer(registered_)};
-  Expansion expansion_;                                   // of the engine that copies
-  std::vector<std::optional<NeuronRecoding>> recodings_;  // [editions] that are encoded anew
+  Expansion expansion_;                                   // used by the copying engine
+  std::vector<std::optional<NeuronRecoding>> recodings_;  // [editions] those that are encoded anew
   std::array<Stream, kEngines> streams_;
   std::array<Event, kEngines> events_;
   Stream announcing_;

@@ -39,10 +39,10 @@ cudaError_t CudaExecutor::allocate_all() {
                         cudaMemcpyHostToDevice);
     });
   }
-  // As on the CPU buffers are 0 at first: columns that no row group fills are read with weights of 0.
+  // As on the CPU, buffers start as 0: columns that no row group fills are multiplied by weights of 0.
   if (offsets_.back() != 0) outcome.then([&] { return cudaMemset(activations_.get(), 0, offsets_.back()); });
   if (kv_bytes(plan_) != 0) outcome.then([&] { return cudaMemset(kv_.get(), 0, kv_bytes(plan_)); });
-  outcome.then([] { return cudaDeviceSynchronize(); });  // no stream of ours waits for these calls
+  outcome.then([] { return cudaDeviceSynchronize(); });  // our streams do not wait for these calls
   return outcome.error();
 }
 
@@ -76,7 +76,8 @@ void CudaExecutor::program(const Program& program, const Batch& batch, Outcome& 
 }
 
 KvLayer CudaExecutor::kv_of(uint32_t layer) const {
-  const uint64_t of_layer = kv_bytes(plan_) / (2ull * plan_.attention.n_layers);  // of keys, or of values
+  const uint64_t of_layer =
+      kv_bytes(plan_) / (2ull * plan_.attention.n_layers);  // of the keys, or of the values
   std::byte* const keys = kv_.get() + layer * of_layer;
   return {.keys = keys,
           .values = keys + plan_.attention.n_layers * of_layer,

@@ -1,6 +1,6 @@
-// Runs the dense segments and the neurons of sites on the device, over activation buffers and a KV cache that
-// it has there: as tiers/dram/executor.h on the CPU, but that everything is queued on a stream and nothing is
-// waited for. Bits differ from the CPU's; like those they depend on the numbers of rows and neurons alone.
+// Runs the dense segments and the neurons of sites on the device, over activation buffers and a KV cache in
+// its memory, as tiers/dram/executor.h does on the CPU; but all work is queued on a stream, and no function
+// waits. The bits differ from the CPU's; like those they depend on the numbers of rows and neurons alone.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -27,26 +27,27 @@ namespace tierd::cuda {
 
 class CudaExecutor {
  public:
-  // `batch` multiplies large batches; NULL: as small ones are. Error: of the first call that fails, out of
-  // memory among them.
+  // `batch` multiplies large batches; NULL: the kernels of small batches do. Returns the error of the first
+  // call that fails, such as out of memory.
   static cudaError_t create(const ComputePlan& plan, std::unique_ptr<BatchProducts> batch,
                             std::unique_ptr<CudaExecutor>& out);
-  // What it takes of the device: activations, KV cache, and scratch beside the plan's. That of `batch` is not
-  // among it.
+  // Returns the device memory that the executor needs: activations, KV cache, and its scratch. Does not
+  // include that of `batch`.
   static uint64_t device_bytes(const ComputePlan& plan);
 
-  // `memory`: the device's, that units' places and the tensors' bytes are counted from.
+  // `memory`: the device address from which the places of units and the bytes of tensors are counted.
   void set_memory(std::byte* memory, std::span<const uint64_t> tensors);
-  // Everything that a run is but its gives: the segment before, what it takes, neurons, the segment after.
-  // `payload` is as the kernel gave it, `lists` are its lists on the device.
+  // Queues a run without its gives: the segment before, the takes, the neurons, the segment after. `payload`
+  // is the kernel's, `lists` are its lists on the device.
   void run(const Message& message, const Payload& payload, const RunLists& lists, cudaStream_t stream,
            Outcome& outcome);
-  // Bytes of the weights that a run touches.
+  // Returns the bytes of weights that a run reads.
   uint64_t touched(const Message& message, const Payload& payload) const;
-  // Whether a neuron of the last run had bits that say more or fewer values than it has, when that is over.
+  // Returns whether the last run found a neuron whose bits announce more or fewer values than it has. Call it
+  // after that run has ended.
   bool malformed() const { return compressed_.malformed(); }
   void begin_run() { compressed_.begin_run(); }
-  // Neurons of the site that are added up before they are added to its results; 1: none are.
+  // Returns how many neurons of the site are summed before their sum is added to its results; 1: none are.
   uint32_t run_of_site(uint32_t site) const;
 
   const std::byte* activations() const { return activations_.get(); }
@@ -58,12 +59,12 @@ class CudaExecutor {
     cudaStream_t stream;
     uint8_t flags;  // of the message
   };
-  // What of a message's neurons is computed together: all, or those that are expanded together.
+  // Neurons of a message that are computed together: all, or those that are expanded together.
   struct Together {
     const std::byte* memory;
     const Unit* units;
     uint32_t n_units;
-    const uint32_t* begins;  // of their runs in the message's list
+    const uint32_t* begins;  // where their runs begin in the message's list
     uint32_t n_runs;
   };
   CudaExecutor(const ComputePlan& plan, std::unique_ptr<BatchProducts> batch);
@@ -106,7 +107,7 @@ class CudaExecutor {
   DeviceBytes activations_;
   DeviceBytes kv_;
   DeviceBytes frequencies_;
-  DeviceBytes factors_;  // of Columns: [rows x neurons]
+  DeviceBytes factors_;  // for Columns: [rows x neurons]
   DeviceBytes partial_;  // sums of runs
   CompressedEditions compressed_;
   const std::unique_ptr<BatchProducts> batch_;

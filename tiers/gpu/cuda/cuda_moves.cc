@@ -1,5 +1,5 @@
-// The moves of the backend "cuda": slots as they are, bitmaps that are expanded behind the link, neurons that
-// are encoded anew before it.
+// The moves of the backend "cuda": slots as they are, bitmaps that the device expands after the link, neurons
+// that the host encodes anew before it.
 #include <cstdint>
 #include <span>
 
@@ -15,7 +15,7 @@ void CudaDevice::move(Engine engine, Running& running) {
   expand(engine, running);
 }
 
-// What can be moved before the first unit that cannot is moved.
+// Moves the units before the first one that cannot be moved.
 void CudaDevice::move_slots(Engine engine, Running& running) {
   const auto& [message, payload, since] = running.request;
   const MovedSlots slots{payload.units, message.unit_bytes, payload.lengths};
@@ -39,7 +39,7 @@ void CudaDevice::move_slots(Engine engine, Running& running) {
   }
   running.done.n_done = static_cast<uint32_t>(good);
   if (inside) {
-    // One after the other: a slot may be emptied by one and filled by the next.
+    // Copies are queued one after the other: a slot may be emptied by one copy and filled by the next.
     running.queued = good != 0;
     for (size_t i = 0; i < good; ++i) {
       const Unit& unit = slots.units[i];
@@ -122,7 +122,7 @@ void CudaDevice::expand(Engine engine, Running& running) {
   running.outcome.then([&] { return advance(engine, running); });
 }
 
-// Once all is on its way, an event tells when it is over.
+// When the whole move is queued, records the event that signals its end.
 cudaError_t CudaDevice::advance(Engine engine, Running& running) {
   bool queued = false;
   const cudaError_t error = expansion_.advance(transfer(engine), stream(engine), queued);

@@ -1,4 +1,4 @@
-// How CudaExecutor computes neurons, by what a site is cut into.
+// How CudaExecutor computes neurons, for each kind of cut.
 #include <algorithm>
 #include <utility>
 
@@ -42,7 +42,7 @@ void CudaExecutor::gather(const SiteWork& site, uint32_t edition, uint32_t n_uni
   outcome.then([&] { return gather_bitmap_rows(encoding, gather, counted, batch.stream); });
 }
 
-// Straight from compressed units where they were counted.
+// Counted units are compressed, and are multiplied straight from their bitmaps.
 cudaError_t CudaExecutor::multiply(Encoding encoding, const RowProduct& product, const BitmapUnits& counted,
                                    cudaStream_t stream) {
   if (counted.n_units != 0) return multiply_bitmap_rows(encoding, product, counted, stream);
@@ -50,7 +50,7 @@ cudaError_t CudaExecutor::multiply(Encoding encoding, const RowProduct& product,
   return multiply_rows(encoding, product, stream);
 }
 
-// One launch for all that have an encoding in common: operators that are stacked side by side.
+// One launch for all stacked operators that share an encoding.
 void CudaExecutor::compute(const SiteWork& site, const Rows& cut, uint32_t edition, uint32_t n_units,
                            const Batch& batch, Outcome& outcome) {
   const Encodings& encodings = plan_.editions[edition];
@@ -81,7 +81,7 @@ void CudaExecutor::compute(const SiteWork& site, const Rows& cut, uint32_t editi
   }
 }
 
-// Compressed neurons are expanded first, some runs at a time.
+// Compressed neurons are expanded first, a few runs at a time.
 void CudaExecutor::compute_added(const SiteWork& site, uint32_t edition, std::span<const Unit> units,
                                  const Batch& batch, Outcome& outcome) {
   const Encodings& encodings = plan_.editions[edition];
@@ -191,8 +191,8 @@ void CudaExecutor::add(const SiteWork& site, Encoding encoding, const WeightedCo
   });
 }
 
-// Experts of a message side by side, as many as scratch has lines for all rows of. Lines of rows that do not
-// use an expert stay as they are and are not looked at.
+// The experts of a message are computed side by side, as many at a time as scratch has lines for all rows.
+// Lines of rows that do not use an expert are neither written nor read.
 void CudaExecutor::compute(const SiteWork& site, const Experts& cut, uint32_t edition, uint32_t n_units,
                            const Batch& batch, Outcome& outcome) {
   const ExpertMatrices matrices = cut.matrices(plan_.editions[edition]);

@@ -21,7 +21,7 @@
 namespace tierd::cuda {
 namespace {
 
-// Each read occupies a thread; as many again wait, so that none of them runs dry.
+// Each read occupies a thread; as many more wait in the queue, so that no thread runs idle.
 constexpr uint32_t kThreads = 8;
 constexpr uint32_t kDepth = 2 * kThreads;
 constexpr size_t kMostBytes = size_t{1} << 30;  // of one read; the agent continues it
@@ -49,7 +49,7 @@ Result<CuFile> open_driver(const std::string& name) {
   return functions;
 }
 
-// The file, as cuFile has it.
+// The file, registered with cuFile.
 class File {
  public:
   File(const CuFile& library, std::string path, Descriptor file)
@@ -74,7 +74,7 @@ class File {
                                         static_cast<off_t>(asked.offset), 0);
     if (bytes >= 0) return static_cast<int32_t>(bytes);
     if (bytes == -1 && errno != 0) return -errno;
-    // The first one alone: the kernel tells of each read that fails in the end.
+    // Only the first failure is logged: the kernel reports each read that fails in the end.
     if (!said_.exchange(true)) say(fmt::format("{}: cuFile failed to read: error {}", path_, -bytes));
     return -EIO;
   }
@@ -87,7 +87,7 @@ class File {
   std::atomic<bool> said_ = false;
 };
 
-// The threads that read, of addresses that have memory behind them.
+// Reading threads behind a check that maps memory at the addresses that are read to.
 class CuFileDevice final : public BlockDevice {
  public:
   CuFileDevice(std::unique_ptr<BlockDevice> threads, std::function<bool(std::span<std::byte>)> map)
@@ -138,7 +138,7 @@ Result<std::unique_ptr<BlockDevice>> open_with_cufile(const CuFile& library, con
                  "cannot be opened for direct I/O: " + std::generic_category().message(errno)};
   const auto file = std::make_shared<File>(library, path, std::move(descriptor));
   TIERD_TRY(file->enter());
-  // A thread's calls are for the device that it has named.
+  // cudaSetDevice applies to the calling thread, so each thread calls it.
   TIERD_ASSIGN(
       std::unique_ptr<BlockDevice> threads,
       make_reading_threads(

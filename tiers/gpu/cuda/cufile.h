@@ -20,15 +20,15 @@ struct CuFile {
   cufile::HandleDeregister* deregister_handle = nullptr;
   cufile::Read* read = nullptr;
 
-  // Loads the library and opens its driver, once; both stay. Errors, which name the library: not_found, where
-  // it cannot be loaded or lacks a function; io_error, where its driver does not open, or where it would have
-  // the host read and copy (its compatibility mode), which is what we do ourselves, and verify.
+  // Loads the library and opens its driver, once; both stay. Errors, which name the library: not_found, if it
+  // cannot be loaded or lacks a function; io_error, if its driver does not open, or would use its
+  // compatibility mode, in which the host reads and copies: staged reads do that too, and verify.
   static Result<const CuFile*> load(const std::string& library);
 };
 
-// A device that reads `path` with O_DIRECT into memory of the device `ordinal`, in threads that wait for each
-// read. Sees to it with `map` that there is memory behind what a read is for; [whoever drives] false: there
-// is no room. Errors: io_error, where the file or cuFile does not let it.
+// Returns a block device that reads `path` with O_DIRECT into memory of the device `ordinal`, by threads that
+// wait for each read. Calls `map` for the destination of each read before it starts, to back it with memory;
+// [thread that drives] false: there is no room. Errors: io_error, if the file or cuFile refuses.
 Result<std::unique_ptr<BlockDevice>> open_with_cufile(const CuFile& library, const std::string& path,
                                                       int ordinal,
                                                       std::function<bool(std::span<std::byte>)> map);

@@ -1,7 +1,7 @@
-// The part of NVIDIA's cuFile that is used here, as its reference describes it
-// (docs.nvidia.com/gpudirect-storage, "cuFile API Reference Guide"). The library is loaded where it is there,
-// and nothing is linked against it, so that its header is needed nowhere. Layouts are those of the library's
-// binary interface.
+// The part of NVIDIA's cuFile that this folder uses, as its reference describes it
+// (docs.nvidia.com/gpudirect-storage, "cuFile API Reference Guide"). The library is loaded at run time if it
+// is present and never linked, so that its header is not needed. Layouts are those of the library's binary
+// interface.
 #pragma once
 
 #include <sys/types.h>
@@ -12,7 +12,7 @@ namespace tierd::cuda::cufile {
 
 struct Error {
   int code = 0;       // 0: none; from 5001 on those of cuFile
-  int cuda_code = 0;  // of the CUDA driver, where it failed
+  int cuda_code = 0;  // the CUDA driver's, if that failed
 };
 
 using Handle = void*;
@@ -32,20 +32,20 @@ struct DriverProperties {
   unsigned minor_version = 0;
   std::size_t poll_threshold = 0;
   std::size_t most_direct_io = 0;
-  unsigned supported = 0;  // bits: file systems and ways that reach the device
+  unsigned supported = 0;  // bits: file systems and paths that reach the device
   unsigned control = 0;
   unsigned features = 0;
   unsigned sizes[5] = {};
   std::byte of_later_versions[256] = {};
 };
-// A bit of DriverProperties::supported says that NVMe disks are read by PCI peer to peer, without nvidia-fs.
+// The bit of DriverProperties::supported for reads from NVMe disks by PCI peer to peer, without nvidia-fs.
 inline constexpr unsigned kPeerToPeer = 1u << 11;
 
 using DriverOpen = Error();
 using DriverGetProperties = Error(DriverProperties*);
 using HandleRegister = Error(Handle*, Description*);
 using HandleDeregister = void(Handle);
-// Bytes; -1 with errno; else a cuFile error's negative.
+// Returns bytes; -1 with errno; else the negative code of a cuFile error.
 using Read = ssize_t(Handle, void* memory, std::size_t bytes, off_t offset, off_t memory_offset);
 
 }  // namespace tierd::cuda::cufile

@@ -1,4 +1,4 @@
-// What a device is made for.
+// The settings from which a device is made.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@ namespace tierd::cuda {
 struct DeviceOptions {
   uint16_t number = 0;  // the agent's
   std::string table;    // of the configuration: errors name its keys
-  int ordinal = 0;      // of the device, as the driver counts them
+  int ordinal = 0;      // the driver's number of the device
   MemoryId memory = 1;
   uint64_t arena_bytes = 0;
-  uint64_t staging_bytes = 0;          // follows the arena
-  uint64_t tensor_bytes = 0;           // follow the staging
-  std::vector<uint64_t> tensors = {};  // [TensorId] where each begins in all that memory
+  uint64_t staging_bytes = 0;          // behind the arena
+  uint64_t tensor_bytes = 0;           // behind the staging
+  std::vector<uint64_t> tensors = {};  // [TensorId] bytes from the beginning of the memory
   std::string cufile = kCuFileLibrary;
-  uint32_t blas_rows = 64;  // batches of so many rows are multiplied by cuBLASLt where it is there; 0: none
+  uint32_t blas_rows = 64;  // cuBLASLt, if present, multiplies batches of so many rows and more; 0: none
 
-  // Those of an agent that is made for the context's task, on the first device.
+  // Returns the options for the context's task, on the first device.
   static DeviceOptions of(const AgentContext& context) {
     const ComputeTask& task = *context.compute;
     return {.number = context.number,

@@ -1,4 +1,4 @@
-// What one thread does with bits: inline PTX stands here alone, each function with a plain twin beside it.
+// Bit operations of one thread. All inline PTX is in this file, each function with a plain twin beside it.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -35,21 +35,21 @@ __device__ inline float bf16_value(uint32_t bits) {
   return __uint_as_float(bits << 16);
 }
 
-// The nearest number of bf16, the even one of two; what is none stays none.
+// Rounds to bf16, to nearest even; a NaN stays a NaN.
 __device__ inline uint16_t to_bf16(float value) {
   const uint32_t bits = __float_as_uint(value);
   if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fc0;
   return static_cast<uint16_t>((bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
 }
-// What `high`, the nearest of bf16, leaves of the value: with it 16 bits of its 24 are there. An infinite one
-// leaves nothing.
+// Returns, as bf16, the remainder of the value after `high`, its rounding to bf16; both together have 16 of
+// its 24 bits. The remainder of an infinite value is 0.
 __device__ inline uint16_t rest_of_bf16(float value, uint16_t high) {
   if ((high & 0x7f80) == 0x7f80) return 0;
   return to_bf16(value - bf16_value(high));
 }
 
-// 16 and 8 bytes of weights, which are read once: they are not kept in the first cache, where the activations
-// are. No kernel writes what it reads so.
+// Loads 16 (below: 8) bytes of weights. Weights are read once, so the load does not allocate in the L1 cache,
+// which keeps the activations. No kernel writes memory that it reads by this load.
 __device__ inline uint4 load_weights16(const void* at) {
 #if defined(__CUDACC__)
   uint4 words;
@@ -70,8 +70,8 @@ __device__ inline uint2 load_weights8(const void* at) {
   return *static_cast<const uint2*>(at);
 #endif
 }
-// 4 bytes of weights where they are wanted, else anything, without a branch. The first cache keeps them:
-// neighbours read the same words.
+// Loads 4 bytes of weights if `wanted`, without a branch; else the result is undefined. The L1 cache keeps
+// them, because neighbouring lanes read the same words.
 __device__ inline uint32_t load_word_if(const void* at, bool wanted) {
 #if defined(__CUDACC__)
   uint32_t word;
@@ -83,7 +83,7 @@ __device__ inline uint32_t load_word_if(const void* at, bool wanted) {
   return wanted ? *static_cast<const uint32_t*>(at) : 0xa5a5a5a5u;
 #endif
 }
-// 1, 2 or 4 bytes of bits, or 0.
+// Loads 1, 2 or 4 bytes of bits; 0 if not `wanted`.
 template <int kBytes>
 __device__ uint32_t load_bits_if(const void* at, bool wanted) {
 #if defined(__CUDACC__)
@@ -114,8 +114,8 @@ __device__ inline uint32_t load_u16(const void* at) {
   return *static_cast<const uint16_t*>(at);
 }
 
-// Byte i of the result is one of the eight of `high` and `low`, that which nibble i of the selector says; a
-// nibble is below 8, and what the selector has above four of them is not looked at.
+// Byte i of the result is the byte of `low` and `high` (numbers 0 to 7) that nibble i of the selector names.
+// Nibbles are below 8; bits of the selector above the fourth nibble are ignored.
 __device__ inline uint32_t permute(uint32_t low, uint32_t high, uint32_t selector) {
 #if defined(__CUDACC__)
   uint32_t word;
@@ -126,8 +126,8 @@ __device__ inline uint32_t permute(uint32_t low, uint32_t high, uint32_t selecto
 #endif
 }
 
-// Byte i of a word minus `offset`, exactly, as a float: 2^23 + byte is put together from bits, since a GPU
-// converts integers at a quarter of the rate at which it adds.
+// Returns byte i of a word minus `offset`, exactly, as a float. The bits of 2^23 + byte are assembled,
+// because a GPU converts integers at a quarter of the rate at which it adds.
 __device__ inline float byte_value(uint32_t word, uint32_t i, float offset) {
   return __uint_as_float(__byte_perm(word, 0x4b000000u, 0x7650u + i)) - (8388608.0F + offset);
 }

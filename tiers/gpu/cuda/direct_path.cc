@@ -28,7 +28,7 @@ class FirstLoadCheck final : public LandedCheck {
     outcome.then([&] { return back_.hold(extent.bytes); });
     outcome.then([&] { return cudaMemcpy(back_.data(), at, extent.bytes, cudaMemcpyDeviceToHost); });
     if (!outcome.ok()) {
-      (void)cudaGetLastError();  // what fails for good is heard of by whoever uses the device next
+      (void)cudaGetLastError();  // a lasting error shows at the next use of the device
       return Found::unchecked;
     }
     if (checksum({back_.data(), extent.bytes}) != extent.checksum) return Found::wrong;
@@ -67,7 +67,7 @@ Result<DirectPath::OwnReads> CudaDirectPath::open(const std::string& path) {
   return reads;
 }
 
-// A copy from memory that is not pinned is made by the host, in pieces.
+// Pins the memory: the driver copies unpinned memory through a buffer of its own, in pieces.
 DirectPath::Staging CudaDirectPath::stage(std::span<std::byte> memory) {
   Outcome outcome;
   outcome.then([&] { return cudaSetDevice(target_.ordinal); });
@@ -121,11 +121,11 @@ void CudaDirectPath::begin(uint64_t token, std::span<const Copy> copies) {
     });
   }
   if (!outcome.ok()) fail(read.copied, outcome.error());
-  // Also after an error: what was queued before it still comes from the bounce buffer.
+  // The event is recorded after an error too: copies that were queued before it still read the bounce buffer.
   const cudaError_t recorded = queued ? cudaEventRecord(over->get(), copying_.get()) : cudaSuccess;
   if (recorded != cudaSuccess) {
     fail(read.copied, recorded);
-    (void)cudaStreamSynchronize(copying_.get());  // nothing else tells when the bounce buffer is read
+    (void)cudaStreamSynchronize(copying_.get());  // no event will tell when the bounce buffer has been read
   }
   if (!queued || recorded != cudaSuccess) {
     if (over != nullptr) free_events_.push_back(over);
@@ -159,7 +159,7 @@ size_t CudaDirectPath::poll(std::span<Copied> copied) {
     copied[n] = read.copied;
     under_way_.pop_front();
   }
-  // There may be more than had room.
+  // `copied` may have had too little room for all completions.
   if (n == copied.size() && !under_way_.empty()) ring(rung_.get());
   return n;
 }

@@ -1,4 +1,4 @@
-// Calls something for an encoding that a kernel is compiled for.
+// Dispatch from an encoding to the kernel that is compiled for it.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -12,7 +12,7 @@ namespace tierd::cuda {
 template <Encoding E>
 using EncodingConstant = std::integral_constant<Encoding, E>;
 
-// Bundles and columns have no K-quants. `call` gets an EncodingConstant.
+// Calls `call` with an EncodingConstant. Only for bundles and columns, which have no K-quants.
 template <class Call>
 cudaError_t for_plain_encoding(Encoding encoding, const Call& call) {
   switch (encoding) {

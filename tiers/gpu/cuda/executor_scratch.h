@@ -1,4 +1,4 @@
-// What an executor takes of the device's memory while it computes, beside what the plan has.
+// Device memory that an executor needs while it computes, beside the plan's.
 #pragma once
 
 #include <algorithm>
@@ -10,14 +10,14 @@
 
 namespace tierd::cuda {
 
-// Sums of runs of so many bytes are kept apart at a time; a token's have room in any case.
+// Bytes for sums of runs that are computed at a time; the sums of one token have room even if they need more.
 inline constexpr uint64_t kPartialBytes = 32 << 20;
 
 inline uint64_t partial_bytes_of_token(const Cut& cut) {
   return divide_up(neurons(cut), run_of(cut)) * outputs(cut) * sizeof(float);
 }
 
-// Sums of the runs of a site, whichever needs most.
+// Returns the bytes for sums of runs, for the site that needs most.
 inline uint64_t partial_bytes(const ComputePlan& plan) {
   uint64_t most = 0;
   for (const SiteWork& site : plan.sites) {
@@ -28,7 +28,7 @@ inline uint64_t partial_bytes(const ComputePlan& plan) {
   return most;
 }
 
-// What each neuron of each row is multiplied by, of sites cut into columns.
+// Returns the bytes for the factors of each neuron and row, for sites cut into columns.
 inline uint64_t factor_bytes(const ComputePlan& plan) {
   uint64_t most = 0;
   for (const SiteWork& site : plan.sites) {

@@ -28,7 +28,8 @@ std::vector<std::optional<Expansion::Kept>> Expansion::editions_of(const Compute
     for (uint32_t n = 0; n < tierd::neurons(cut); ++n) {
       const uint64_t dense = neuron_bytes(cut, plan.editions[e], n);
       const uint64_t bits = kept.bitmap.bits_bytes(dense);
-      TIERD_CHECK(dense % 16 == 0 && dense == bits * 8 * kept.bitmap.element_bytes);  // as the kernel writes
+      TIERD_CHECK(dense % 16 == 0 && dense == bits * 8 * kept.bitmap.element_bytes);  // the kernel writes 16
+                                                                                      // bytes at a time
       kept.sizes.push_back({compressed.bytes[n], static_cast<uint32_t>(bits)});
       most.bytes = std::max(most.bytes, kept.sizes.back().bytes);
       most.bits = std::max(most.bits, kept.sizes.back().bits);
@@ -39,7 +40,7 @@ std::vector<std::optional<Expansion::Kept>> Expansion::editions_of(const Compute
   return editions;
 }
 
-// Editions share the rooms: a message has one of them.
+// Editions share the rooms, because a message has one edition.
 Expansion::Rooms Expansion::rooms_for(const std::vector<std::optional<Kept>>& editions,
                                       uint64_t landed_bytes) {
   Rooms rooms;
@@ -103,7 +104,7 @@ cudaError_t Expansion::begin(const Move& move, HostWork& host, cudaStream_t stre
     TIERD_CHECK(size.bytes <= move.bytes);
     lists[n + i] = {move.neurons[i], move.units[i].place};
   }
-  // Slots of the room are as large as what a slot of the host has of its largest neuron.
+  // The room has slots as large as the edition's largest neuron in the host's memory.
   uint64_t largest = 0;
   for (const NeuronSize& size : editions_[move.edition]->sizes) largest = std::max(largest, room_of(size));
   for (size_t i = 0; i < n; ++i)
@@ -152,7 +153,7 @@ cudaError_t Expansion::expand_group(cudaStream_t stream) {
       stream);
 }
 
-// A group is expanded behind its last bytes, before the next one takes its room.
+// A group is expanded after its last byte has landed and before the next group overwrites the room.
 cudaError_t Expansion::advance(Transfer& transfer, cudaStream_t stream, bool& queued) {
   queued = false;
   while (true) {
@@ -176,7 +177,7 @@ cudaError_t Expansion::advance(Transfer& transfer, cudaStream_t stream, bool& qu
 
 void Expansion::stop(Transfer& transfer) {
   transfer.stop();
-  expanded_ = true;  // the group under way lands, and stays as it is
+  expanded_ = true;  // the group under way lands but is not expanded
   if (next_ == group_) group_ = move_.units.size();
   next_ = move_.units.size();
 }

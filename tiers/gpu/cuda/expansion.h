@@ -1,6 +1,5 @@
-// Moves that expand what is kept as bitmaps (Endor, section 3.3): compressed neurons land in a room of the
-// device, and are expanded from there into their slots, all by the stream that copies. Only their own bytes
-// cross the link.
+// Moves that expand bitmaps (Endor, section 3.3): compressed neurons land in a room of the device and are
+// expanded from there into their slots, all on the copying stream. Only compressed bytes cross the link.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -22,25 +21,26 @@ namespace tierd::cuda {
 
 class Expansion {
  public:
-  // So many bytes land before they are expanded, or one neuron: several blocks of a transfer, so that the
-  // copy engine has the next ones while the kernels run.
+  // Bytes that land before they are expanded, or one neuron: several blocks of a transfer, so that the copy
+  // engine fetches the next blocks while the kernels run.
   static constexpr uint64_t kLandedBytes = 16 << 20;
   explicit Expansion(uint64_t landed_bytes = kLandedBytes) : at_least_(landed_bytes) {}
 
-  // Memory of the device that a plan takes here.
+  // Returns the device memory that a plan needs here.
   static uint64_t device_bytes(const ComputePlan& plan);
   cudaError_t allocate(const ComputePlan& plan);
 
   bool has(uint32_t edition) const { return edition < editions_.size() && editions_[edition].has_value(); }
   uint32_t neurons(uint32_t edition) const { return static_cast<uint32_t>(editions_[edition]->sizes.size()); }
-  // Bytes of a neuron in the host's slot, and in the device's.
+  // Bytes of a neuron in its slot on the host, and in its slot on the device.
   uint64_t compressed_bytes(uint32_t edition, uint32_t neuron) const;
   uint64_t dense_bytes(uint32_t edition, uint32_t neuron) const;
-  // Bytes of a neuron that are moved: the compressed ones, to the end of their last place.
+  // Bytes of a neuron that are moved: the compressed ones, rounded up to a place.
   uint64_t crossing_bytes(uint32_t edition, uint32_t neuron) const;
 
-  // One at a time. `units` as in the message, [units] `neurons`; slots of `bytes` come from `source`, at
-  // least as long as compressed_bytes() says, and go to places of `memory`. All of it stays until it is over.
+  // The neurons `units` (with numbers `neurons`) are read from slots of `bytes` bytes at `source`, each at
+  // least compressed_bytes() long, and expanded to their places in `memory`. The lists stay unchanged until
+  // the move has ended. One move at a time.
   struct Move {
     uint32_t edition = 0;
     std::span<const Unit> units = {};
@@ -50,12 +50,12 @@ class Expansion {
     std::byte* memory = nullptr;
   };
   cudaError_t begin(const Move& move, HostWork& host, cudaStream_t stream);
-  // Goes on as far as the transfer can; never waits for the device. Sets `queued` when all of it has landed
-  // and its expansion is queued.
+  // Queues as much as the transfer has room for; never waits for the device. Sets `queued` when the whole
+  // move, expansion included, is queued.
   cudaError_t advance(Transfer& transfer, cudaStream_t stream, bool& queued);
-  // What is not on its way yet stays where it is.
+  // Drops the part of the move that is not queued yet.
   void stop(Transfer& transfer);
-  // Whether a neuron of the last move was, when that is over.
+  // Returns whether the last move found a malformed neuron. Call it after that move has ended.
   bool malformed() const { return malformed_.set(); }
 
  private:
@@ -84,11 +84,12 @@ class Expansion {
   HostWork* host_ = nullptr;
   std::vector<Unit> landings_;  // of a group: from the host's slots to the room
   std::vector<uint32_t> landing_lengths_;
-  // Two lists, [units of the move] each: neurons with their places in the room, and with those in the memory.
+  // Two lists of [units of the move] each: the neurons with their places in the room, then with their places
+  // in the memory.
   Growing<PinnedBytes> lists_here_;
   Growing<DeviceBytes> lists_there_;
-  size_t next_ = 0;   // of the move's units: behind the group that is being landed
-  size_t group_ = 0;  // its first
+  size_t next_ = 0;   // the move's unit behind the group that is being moved
+  size_t group_ = 0;  // that group's first unit
   bool expanded_ = false;
 };
 

@@ -7,13 +7,13 @@ namespace tierd::cuda {
 namespace {
 
 constexpr uint32_t kThreads = 256;
-constexpr uint32_t kAhead = 4;        // a thread has so many reads of 16 bytes under way
-constexpr uint32_t kTile = 64 << 10;  // a block copies so much of a fetch before it looks for more
-// So many blocks have 512 KiB under way, several times what a link of 64 GB/s brings in the time of one read.
-// More would only take room from the computing lane: they wait for the link.
+constexpr uint32_t kAhead = 4;        // reads of 16 bytes that a thread has under way
+constexpr uint32_t kTile = 64 << 10;  // bytes of a fetch that a block copies before it takes the next tile
+// 32 blocks have 512 KiB under way, several times what a link of 64 GB/s carries during one read. More blocks
+// would only wait for the link and occupy multiprocessors of the computing lane.
 constexpr uint32_t kMostBlocks = 32;
 
-// No host writes there while the kernel runs.
+// Requires that the host does not write there while the kernel runs.
 __device__ uint4 load_mapped16(const std::byte* at) {
 #if defined(__CUDACC__)
   return load_weights16(at);
@@ -31,7 +31,7 @@ __device__ void store_some(std::byte* to, const uint4& words, uint32_t n) {
   }
 }
 
-// All threads of a block copy it together.
+// Copies a tile with all threads of a block.
 __device__ void copy_tile(const std::byte* from, std::byte* to, uint32_t bytes) {
   constexpr uint32_t kStep = kThreads * 16;
   const uint32_t whole = bytes / 16 * 16;

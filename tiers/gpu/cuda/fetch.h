@@ -1,4 +1,4 @@
-// A kernel reads registered memory of the host where it lies.
+// A kernel that reads registered memory of the host in place, over the link.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -8,14 +8,14 @@
 
 namespace tierd::cuda {
 
-// It brings bytes of one registered piece to a place of the device.
+// Bytes of one registered piece, and their destination on the device.
 struct Fetch {
-  const std::byte* from = nullptr;  // as cudaHostGetDevicePointer has it
-  uint64_t to = 0;                  // bytes from the memory's first
+  const std::byte* from = nullptr;  // the device's address of them (cudaHostGetDevicePointer)
+  uint64_t to = 0;                  // bytes from the beginning of the memory
   uint64_t bytes = 0;
 };
-// Queues one launch. `fetches` is pinned; both places are multiples of 16, and the last 16 bytes of what is
-// read are in the piece, although only `bytes` are written. `most` is the largest of the bytes.
+// Queues one launch. `fetches` must be pinned; both addresses are multiples of 16. The kernel reads whole 16
+// bytes, which the piece must contain, and writes only `bytes`. `most` is the largest `bytes`.
 cudaError_t fetch(const Fetch* fetches, uint32_t n, uint64_t most, std::byte* memory, cudaStream_t stream);
 
 }  // namespace tierd::cuda

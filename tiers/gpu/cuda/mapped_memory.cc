@@ -10,7 +10,7 @@
 
 namespace tierd::cuda {
 
-// The functions are those of CUDA 11, which any driver that runs this has.
+// All functions exist since CUDA 11, so every driver that runs this code has them.
 struct DriverFunctions {
   decltype(&::cuMemAddressReserve) reserve = nullptr;
   decltype(&::cuMemAddressFree) free = nullptr;
@@ -114,13 +114,13 @@ void MappedMemory::unmap(uint64_t piece) {
   pieces_.erase(found);
 }
 
-// What goes is given back first: there may be no room for both.
+// Unused pieces are unmapped first: the device may have no room for both.
 Status MappedMemory::use(uint64_t bytes, std::span<const Range> ranges) {
   std::vector<uint64_t> unused;
   auto range = ranges.begin();
   for (const auto& [piece, handle] : pieces_) {
     const uint64_t begin = piece * piece_bytes_, end = begin + piece_bytes_;
-    if (end > bytes) break;  // what is behind has other bytes too
+    if (end > bytes) break;  // the piece reaches beyond these bytes
     while (range != ranges.end() && range->end <= begin) ++range;
     if (range == ranges.end() || range->begin >= end) unused.push_back(piece);
   }

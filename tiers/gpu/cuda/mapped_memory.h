@@ -1,6 +1,6 @@
-// Addresses of the device of which only a part has memory behind it: those of an arena cost nothing until
-// they are in use, as on the host (tiers/dram/reserved_memory.h). The runtime has no words for it, so the
-// driver's functions are asked for by name; nothing is linked against the driver.
+// Device addresses of which only a part is backed by memory: an arena costs nothing until it is in use, as on
+// the host (tiers/dram/reserved_memory.h). The CUDA runtime has no such functions, so those of the driver are
+// looked up by name; nothing is linked against the driver.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ class MappedMemory {
     uint64_t begin = 0;
     uint64_t end = 0;
   };
-  // Addresses alone. Errors: unsupported, where the driver has no such functions; no_space.
+  // Reserves addresses without memory. Errors: unsupported, if the driver has no such functions; no_space.
   static Result<std::unique_ptr<MappedMemory>> reserve(uint64_t bytes, int device);
   ~MappedMemory();
   MappedMemory(const MappedMemory&) = delete;
@@ -29,15 +29,14 @@ class MappedMemory {
 
   std::byte* data() const { return data_; }
   uint64_t size() const { return size_; }
-  // Bytes that have memory behind them.
+  // Returns the bytes that are backed by memory.
   uint64_t mapped() const { return pieces_.size() * piece_bytes_; }
   uint64_t piece_bytes() const { return piece_bytes_; }
 
-  // Sees to it that there is memory behind the range. Error: no_space; what has been mapped then stays so.
+  // Backs the range with memory. Error: no_space; pieces that were mapped before it stay mapped.
   Status map(const Range& range);
-  // Only pieces that a range lies in, even in part, keep their memory among the first `bytes`; ranges ascend.
-  // Everything in the ranges has memory then. Nothing of these bytes is read or written meanwhile. Error:
-  // no_space.
+  // Backs exactly the ranges, which ascend, with memory: among the first `bytes`, pieces that no range
+  // touches lose theirs. No access to these bytes may be under way. Error: no_space.
   Status use(uint64_t bytes, std::span<const Range> ranges);
 
  private:

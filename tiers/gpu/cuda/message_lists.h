@@ -1,4 +1,4 @@
-// What a message refers to, brought to the device with one copy: put together in pinned memory first.
+// The lists of a message on the device: put together in pinned memory and sent by one copy.
 #pragma once
 
 #include <cstddef>
@@ -16,27 +16,26 @@
 
 namespace tierd::cuda {
 
-// The lists of a site's run on the device. They stay until the next message is begun.
+// The lists of a site's run on the device. Valid until the next message is begun.
 struct RunLists {
   struct Taken {
     const float* values = nullptr;      // [rows x columns of the take]
-    const uint32_t* neurons = nullptr;  // of the take, or none
+    const uint32_t* neurons = nullptr;  // of the take; NULL if it has none
   };
   const RowInfo* rows = nullptr;
   const Unit* units = nullptr;
-  const uint64_t* masks = nullptr;   // or none
-  const uint32_t* begins = nullptr;  // of runs of neurons, and the end of the last
+  const uint64_t* masks = nullptr;   // NULL if there are none
+  const uint32_t* begins = nullptr;  // where runs of neurons begin, and the end of the last run
   uint32_t n_runs = 0;
   std::vector<Taken> takes = {};
-  // All of them, but for the rows, were on the device already, byte for byte and in the same place, from the
-  // run of the site before.
+  // All lists except the rows are, byte for byte and at the same address, those of the site's previous run.
   bool as_before = false;
 };
 
 class MessageLists {
  public:
-  // Queues what has to be copied of a message, in which each site comes once. `run_of(site)`: how many of its
-  // neurons are added together, 1 where none are. What an earlier call has queued is over.
+  // Queues the copy of a message's lists; each site occurs once in a message. `run_of(site)` returns how many
+  // of its neurons are summed together, 1 if none are. Copies of an earlier call must have ended.
   template <class RunOf>
   cudaError_t send(const Message& message, const Payload& payload, RunOf run_of, cudaStream_t stream) {
     const uint64_t of_rows = align_up(payload.rows.size_bytes(), kPlaceUnit);
@@ -65,13 +64,12 @@ class MessageLists {
     });
     return outcome.error();
   }
-  // Returns the lists of the last message. Where that is a joint run, `index` says which of its sites is
-  // meant.
+  // Returns the lists of the last message; for a joint run, those of its site number `index`.
   const RunLists& lists(size_t index = 0) const { return lists_[index]; }
 
  private:
-  // What the device has already is not copied again: the neurons of a site that is resident are the same in
-  // every step, the rows the same in all sites of a step.
+  // Lists that the device has already are not copied again: the neurons of a resident site are the same in
+  // every step, and the rows are the same for all sites of a step.
   struct Kept {
     Growing<DeviceBytes> there;
     std::vector<std::byte> sent;
@@ -125,7 +123,7 @@ class MessageLists {
     return copied.error;
   }
 
-  // A run: neurons whose numbers have the same quotient. Where none are added together there are none.
+  // Finds the runs: neurons whose numbers have the same quotient; none if no neurons are summed together.
   void find_runs(std::span<const Unit> units, uint32_t run) {
     begins_.clear();
     if (run <= 1) return;
@@ -165,10 +163,10 @@ class MessageLists {
   Growing<PinnedBytes> here_;
   Kept of_rows_;
   std::vector<Kept> of_sites_;
-  uint64_t begin_ = 0;  // in `here_`: of what is put together
+  uint64_t begin_ = 0;  // in `here_`: first byte of the list that is put together
   uint64_t at_ = 0;
   Kept* kept_ = nullptr;
-  std::vector<uint32_t> begins_;  // of the runs of the site at hand
+  std::vector<uint32_t> begins_;  // of the runs of the current site
   std::vector<uint64_t> sizes_;   // [sites of the message]
   std::vector<RunLists> lists_;   // [sites of the message]
 };

@@ -1,4 +1,4 @@
-// What the CUDA runtime answers, in lines for a person.
+// Errors of the CUDA runtime, and their text for log lines.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -14,8 +14,7 @@ inline std::string text_of(cudaError_t error) {
   return std::string(cudaGetErrorName(error)) + ": " + cudaGetErrorString(error);
 }
 
-// Whether the device answers after an error: some are the call's own, after others it answers nothing any
-// more.
+// Returns whether the device still answers after an error: after some errors every later call fails.
 inline bool answers(cudaStream_t stream) {
   (void)cudaGetLastError();
   const cudaError_t state = cudaStreamQuery(stream);
@@ -23,12 +22,12 @@ inline bool answers(cudaStream_t stream) {
   return state == cudaSuccess || state == cudaErrorNotReady;
 }
 
-// The first error of several calls that follow each other: what comes after one is not done.
+// The first error of a sequence of calls; calls after it are skipped.
 class Outcome {
  public:
   bool ok() const { return error_ == cudaSuccess; }
   cudaError_t error() const { return error_; }
-  // Calls where nothing has failed so far, and keeps what it answers.
+  // Calls if no call has failed so far, and keeps the result.
   template <class Call>
   void then(const Call& call) {
     if (ok()) error_ = call();

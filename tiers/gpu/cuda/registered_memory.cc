@@ -27,7 +27,7 @@ RegisteredMemory::~RegisteredMemory() {
   forget(pieces_.begin(), pieces_.end());
 }
 
-// Returns the piece that has this byte, or the end.
+// Returns the piece that contains this byte, or the end.
 RegisteredMemory::Pieces::iterator RegisteredMemory::piece_of(uintptr_t at) {
   if (last_ != pieces_.end() && last_->first <= at && at < last_->second.end) return last_;
   auto found = pieces_.upper_bound(at);
@@ -53,7 +53,7 @@ bool RegisteredMemory::reach(const std::byte* from, uint64_t bytes, uint64_t to,
   return true;
 }
 
-// Registers a piece at its first use. Returns whether it is registered then.
+// Registers a piece at its first use. Returns whether the piece is registered.
 bool RegisteredMemory::enter(Pieces::iterator piece) {
   auto& [begin, p] = *piece;
   if (p.state != Piece::State::fresh) return p.state == Piece::State::registered;
@@ -75,13 +75,13 @@ bool RegisteredMemory::enter(Pieces::iterator piece) {
   return false;
 }
 
-// A device that is lost has forgotten them by itself.
+// Unregisters the pieces and erases them. A lost device has dropped its registrations itself.
 void RegisteredMemory::forget(Pieces::iterator first, Pieces::iterator last) {
   bool any = false;
   for (auto piece = first; piece != last; ++piece) {
     if (piece->second.state != Piece::State::registered) continue;
     TIERD_CHECK_MSG(reading_ == 0, "pages go that a move reads from");
-    // This may be another thread than the one that registered them.
+    // This thread may not be the one that registered them.
     if (!std::exchange(any, true)) (void)cudaSetDevice(device_);
     (void)cudaHostUnregister(address(piece->first));
   }
@@ -90,7 +90,7 @@ void RegisteredMemory::forget(Pieces::iterator first, Pieces::iterator last) {
   last_ = pieces_.end();
 }
 
-// Pieces that are cut in the same way as before stay registered. What was refused may be tried once more.
+// Pieces with the same bounds as before stay registered. Refused pieces are tried once more.
 void RegisteredMemory::pages_kept(std::span<const std::byte> memory, std::span<const PageRange> kept) {
   const auto first = reinterpret_cast<uintptr_t>(memory.data());
   std::vector<std::pair<uintptr_t, uintptr_t>> cut;

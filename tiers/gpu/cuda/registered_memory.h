@@ -1,6 +1,6 @@
-// The device reads registered memory of the host where it lies. What a pool's owner keeps behind its
-// addresses is cut into pieces, each of which is registered with the device when it is first moved from, and
-// forgotten before its pages go.
+// Memory of the host that the device reads in place. The pages that a pool's owner keeps behind its addresses
+// are cut into pieces; a piece is registered with the device when a move first reads it, and unregistered
+// before its pages go.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -20,29 +20,29 @@ namespace tierd::cuda {
 
 class RegisteredMemory final : public PageListener {
  public:
-  // Whoever drives the agent does nothing else while a piece is registered: that is expected to take some ten
-  // milliseconds, which nobody has measured yet.
+  // Bytes of a piece. The thread that drives the agent waits while a piece is registered: an estimated ten
+  // milliseconds or so, not measured yet.
   static constexpr uint64_t kPieceBytes = 32 << 20;
 
-  // `table` of the configuration begins the line that says that something cannot be registered. `pools`
-  // outlives this. [set-up]
+  // `table`, a table of the configuration, begins the log line of a failed registration. `pools` must outlive
+  // the object. [set-up]
   RegisteredMemory(PoolTable& pools, int device, std::string table);
-  // This forgets all. Nothing that was queued reads from it any more.
+  // Unregisters everything. No queued work may read from it any more.
   ~RegisteredMemory() override;
   RegisteredMemory(const RegisteredMemory&) = delete;
   RegisteredMemory& operator=(const RegisteredMemory&) = delete;
 
-  // Appends what brings `bytes` of the host to memory + `to` of the device, cut where pieces end. False, and
-  // nothing is appended, where they are not all registered, nor can be. `from` and `to` are multiples of 16.
-  // [whoever drives the device's agent]
+  // Appends the fetches of `bytes` bytes of the host to memory + `to` on the device, split where pieces end.
+  // Returns false and appends nothing if a piece is not registered and cannot be. `from` and `to` are
+  // multiples of 16. [the thread that drives the device's agent]
   bool reach(const std::byte* from, uint64_t bytes, uint64_t to, std::vector<Fetch>& fetches);
 
-  // What was appended is being read from the first on, until the second. No page that is registered goes
-  // meanwhile: that is the kernel's promise to whoever owns a memory, and it is checked.
+  // Between these calls the device may read the appended fetches. No registered page may go meanwhile: the
+  // kernel guarantees it to each owner of a memory, and forget() checks it.
   void begin_reading() { ++reading_; }
   void end_reading() { --reading_; }
 
-  // [whoever drives the memory's owner]
+  // [the thread that drives the memory's owner]
   void pages_kept(std::span<const std::byte> memory, std::span<const PageRange> kept) override;
 
  private:
@@ -50,9 +50,9 @@ class RegisteredMemory final : public PageListener {
     enum class State : uint8_t { fresh, registered, refused };
     uintptr_t end = 0;
     State state = State::fresh;
-    const std::byte* there = nullptr;  // its address for the device
+    const std::byte* there = nullptr;  // the device's address of it
   };
-  using Pieces = std::map<uintptr_t, Piece>;  // by where they begin
+  using Pieces = std::map<uintptr_t, Piece>;  // by their first address
 
   Pieces::iterator piece_of(uintptr_t at);
   bool enter(Pieces::iterator piece);
@@ -62,7 +62,7 @@ class RegisteredMemory final : public PageListener {
   const int device_;
   const std::string table_;
   Pieces pieces_;
-  Pieces::iterator last_ = pieces_.end();  // neighbours in a move mostly lie in one piece
+  Pieces::iterator last_ = pieces_.end();  // neighbours in a move are mostly in one piece
   std::atomic<uint32_t> reading_ = 0;
   bool told_ = false;
 };

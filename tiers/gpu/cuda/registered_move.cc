@@ -21,7 +21,7 @@ MovedSlots RegisteredMove::begin(const MovedSlots& slots, const std::byte* sourc
     others_.push_back(unit);
     other_lengths_.push_back(static_cast<uint32_t>(slots.length(i)));
   }
-  // Without pinned memory for their list they go the other way as well.
+  // Without pinned memory for the list, all slots are gathered instead.
   if (list_.hold(fetches_.size() * sizeof(Fetch)) != cudaSuccess) {
     (void)cudaGetLastError();
     fetches_.clear();

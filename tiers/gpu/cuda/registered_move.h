@@ -1,4 +1,4 @@
-// One launch brings the part of a move that lies in registered memory, and the host touches no byte of it.
+// The part of a move in registered memory: one launch fetches it, and the host reads none of its bytes.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -15,11 +15,12 @@
 
 namespace tierd::cuda {
 
-// Slots that are moved, and the bytes of each.
+// Slots to move, and the bytes of each.
 struct MovedSlots {
   std::span<const Unit> units = {};
-  uint64_t bytes = 0;                      // of each
-  std::span<const uint32_t> lengths = {};  // [units] of each, in the place of `bytes`; empty: all are alike
+  uint64_t bytes = 0;                      // of each slot
+  std::span<const uint32_t> lengths = {};  // [units] of each slot, instead of `bytes`; empty: all have
+                                           // `bytes`
 
   uint64_t length(size_t i) const { return lengths.empty() ? bytes : lengths[i]; }
   bool empty() const { return units.empty(); }
@@ -33,25 +34,25 @@ struct MovedSlots {
 
 class RegisteredMove {
  public:
-  // `registered` outlives this.
+  // `registered` must outlive the object.
   explicit RegisteredMove(RegisteredMemory& registered) : registered_(registered) {}
   ~RegisteredMove() { forget(); }
   RegisteredMove(const RegisteredMove&) = delete;
   RegisteredMove& operator=(const RegisteredMove&) = delete;
   cudaError_t create() { return over_.create(); }
 
-  // Takes the slots that can be read where they lie: their bytes go from source + unit * 64 to memory +
-  // place * 64. Returns the others, which stay until the next call. One move at a time.
+  // Takes the slots that the device can read in place: their bytes go from source + unit * 64 to memory +
+  // place * 64. Returns the other slots, in lists that are valid until the next call. One move at a time.
   MovedSlots begin(const MovedSlots& slots, const std::byte* source, std::byte* memory);
-  // Queues what was taken, unless it is under way. Never waits. Sets `over` when all of it has landed.
+  // Queues the slots that were taken, unless they are queued. Never waits. Sets `over` when all have landed.
   cudaError_t advance(cudaStream_t stream, bool& over);
-  // What is not queued yet stays where it is.
+  // Drops the slots that are not queued yet.
   void stop() { fetches_.clear(); }
-  // What was queued has landed, or the device is lost: nothing is read any more.
+  // Declares that all queued fetches have landed, or that the device is lost: no memory is read any more.
   void forget();
   bool under_way() const { return under_way_; }
-  cudaEvent_t event() const { return over_.get(); }  // behind what is under way
-  uint64_t bytes() const { return bytes_; }          // of all that was queued since the start
+  cudaEvent_t event() const { return over_.get(); }  // completes when the queued fetches have landed
+  uint64_t bytes() const { return bytes_; }          // queued since the start
 
  private:
   cudaError_t queue(cudaStream_t stream);

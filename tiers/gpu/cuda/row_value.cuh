@@ -1,4 +1,4 @@
-// One number of a row group, for kernels that do not read whole steps of it.
+// Reads one number of a row group, for kernels that do not read whole steps.
 #pragma once
 
 #include "core/model/layout/row_group.h"
@@ -7,7 +7,7 @@
 
 namespace tierd::cuda {
 
-// The value of column c of a row in a group.
+// Returns the value of column c of a row in a group.
 template <Encoding E>
 __device__ float value_in_group(const std::byte* group, uint32_t row, uint32_t c) {
   if constexpr (E == Encoding::f32) {
@@ -24,7 +24,7 @@ __device__ float value_in_group(const std::byte* group, uint32_t row, uint32_t c
     if constexpr (E == Encoding::q8_0) return scale * byte_value(stored, 0, 128);
     return scale * byte_value(j < 16 ? stored & 15 : stored >> 4, 0, 8);
   } else {
-    // As the lane of a warp that has these columns; the packet has four rows.
+    // Reads the packet of the lane that has this column; a packet has four rows.
     using Reader = StepReader<E>;
     const uint32_t in_block = c % kSuperBlock, run = in_block / 32, lane = in_block % 32 / 4 * 4 + row / 4;
     const auto packet = Reader::load(group, c / kSuperBlock, lane, 0);

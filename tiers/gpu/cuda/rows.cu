@@ -14,7 +14,7 @@ template <Encoding E, int T>
 __global__ void __launch_bounds__(kRowWarps* kWarp) multiply(RowProduct p) {
   using Reader = StepReader<E>;
   constexpr int kRows = Reader::kRows;
-  constexpr int kAhead = T == 1 ? Reader::kAhead : 1;  // registers are short where there are many sums
+  constexpr int kAhead = T == 1 ? Reader::kAhead : 1;  // many sums leave few registers
   RowBlock<T> block;
   if (!find_block(p, block)) return;
   float sums[kRows][T];

@@ -1,5 +1,5 @@
-// What blocks do that compute a row group for some tokens, however its weights are kept: they find their
-// group, and add up what their lanes have in the one order that a row is summed in.
+// Shared parts of the kernels that compute a row group for some tokens, whatever its weights' format: finding
+// the block's group, and adding the sums of lanes and warps in the one order of a row.
 #pragma once
 
 #include "core/base/row_mask.h"
@@ -10,7 +10,7 @@
 
 namespace tierd::cuda {
 
-inline constexpr uint32_t kRowWarps = 8;  // that share the columns of a row group, step by step
+inline constexpr uint32_t kRowWarps = 8;  // the columns of a row group are dealt to these warps, step by step
 
 template <int T>
 struct RowBlock {
@@ -22,10 +22,10 @@ struct RowBlock {
   const float* x[T];
 };
 
-// False: there is nothing to compute, for the whole block.
+// Returns false, for the whole block, if there is nothing to compute.
 template <int T>
 __device__ bool find_block(const RowProduct& p, RowBlock<T>& block) {
-  // Tiles of tokens that read the same weights follow each other.
+  // Tiles of tokens that read the same weights have consecutive block numbers.
   const uint32_t tiles = (p.tokens + T - 1) / T, tile = blockIdx.x % tiles, group_number = blockIdx.x / tiles;
   block.number = group_number / p.groups;
   block.group = group_number % p.groups;
@@ -41,7 +41,7 @@ __device__ bool find_block(const RowProduct& p, RowBlock<T>& block) {
   }
 #pragma unroll
   for (int t = 0; t < T; ++t) {
-    const uint32_t token = min(first + t, p.tokens - 1);  // what is too many is computed, and not written
+    const uint32_t token = min(first + t, p.tokens - 1);  // results beyond the last token are not written
     block.x[t] = p.x + (uint64_t{block.number} * p.x_lines + token) * p.ldx;
   }
   return true;
@@ -56,12 +56,12 @@ __device__ void clear_sums(float (&sums)[kRows][T]) {
   }
 }
 
-// By the whole block; each lane has sums of its columns.
+// Called by the whole block; each lane passes the sums of its columns.
 template <int kRows, int T>
 __device__ void write_sums(const RowProduct& p, const RowBlock<T>& block, const float (&sums)[kRows][T]) {
   __shared__ float of_warp[kRowWarps][kGroupRows][T];
   const uint32_t warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
-  // Lanes with the same rows have other columns.
+  // Lanes with the same rows have different columns.
   constexpr uint32_t kApart = kGroupRows / kRows;
 #pragma unroll
   for (int r = 0; r < kRows; ++r) {
@@ -85,7 +85,7 @@ __device__ void write_sums(const RowProduct& p, const RowBlock<T>& block, const 
   }
 }
 
-// A block for each row group of each unit and each `tile` tokens.
+// Launches one block for each row group of each unit and each `tile` tokens.
 template <class... P>
 cudaError_t launch_rows(void (*kernel)(RowProduct, P...), uint32_t tile, cudaStream_t stream,
                         const RowProduct& product, const P&... more) {

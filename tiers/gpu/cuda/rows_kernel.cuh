@@ -1,5 +1,5 @@
-// How the lanes of a warp read a row group of each encoding. A *step* is what a warp reads at once: each lane
-// 16 bytes of four rows (of f16 and bf16: eight), so that a warp's read is one run of 512 bytes.
+// How the lanes of a warp read a row group of each encoding. A *step* is one read of a warp: 16 bytes a lane,
+// of four rows (f16 and bf16: eight), so that a warp reads 512 contiguous bytes.
 #pragma once
 
 #include "core/model/layout/row_group.h"
@@ -10,7 +10,7 @@ namespace tierd::cuda {
 __device__ inline float4 load_x4(const float* x) {
   return *reinterpret_cast<const float4*>(x);
 }
-// p + the four products, each fused, in order.
+// Returns p plus the four products, each fused, in order.
 __device__ inline float fma4(const float* v, const float4& x, float p) {
   return __fmaf_rn(v[3], x.w, __fmaf_rn(v[2], x.z, __fmaf_rn(v[1], x.y, __fmaf_rn(v[0], x.x, p))));
 }
@@ -136,7 +136,7 @@ struct StepReader<Encoding::q8_0> {
   }
 };
 
-// A step is two blocks of 32 columns; a lane has four columns and the four 16 further on, of 4 rows.
+// A step is two blocks of 32 columns; a lane has four columns and the four 16 columns further on, of 4 rows.
 template <>
 struct StepReader<Encoding::q4_0> {
   static constexpr int kRows = 4;
@@ -187,16 +187,18 @@ struct StepReader<Encoding::q4_0> {
   }
 };
 
-// Where the fields of a super-block of 16 rows are (core/model/layout/k_quants.h, row_group.h): factors
-// first, then chunks of 64 bytes, of which a lane reads the 16 of its rows. Run r is 32 columns; lane l has
-// the columns 4 (l / 4) … of each.
+// The layout of a super-block of 16 rows (core/model/layout/k_quants.h, row_group.h): factors first, then
+// chunks of 64 bytes, of which a lane reads the 16 bytes of its rows. Run r is 32 columns; lane l has the
+// columns 4 (l / 4) … of each run.
 template <Encoding E>
 struct SuperBlockReader {
   static constexpr int kRows = 4;
   static constexpr int kAhead = 1;
   static constexpr uint32_t kColumns = kSuperBlock;
   static constexpr bool kHasMin = E != Encoding::q6_k;
-  static constexpr int kHighChunks = E == Encoding::q4_k ? 0 : E == Encoding::q5_k ? 1 : 2;  // of a lane
+  static constexpr int kHighChunks = E == Encoding::q4_k   ? 0
+                                     : E == Encoding::q5_k ? 1
+                                                           : 2;  // chunks of a lane
   static constexpr int kScaleChunks = kHasMin ? 3 : 4;
   static constexpr uint32_t kFirst = kGroupRows * (kHasMin ? 4 : 2);  // bytes before the chunks
   static constexpr uint32_t kScales = kHasMin ? 0 : 48;               // chunks
@@ -226,7 +228,7 @@ struct SuperBlockReader {
     packet.column = step * kSuperBlock + c * 4;
     return packet;
   }
-  // The integers of run `run`, four columns of row r; those of q6_k minus 32.
+  // Returns the integers of run `run`, four columns of row r; those of q6_k minus 32.
   __device__ static void quants(const Packet& packet, int run, int r, float* q) {
     uint32_t word;
     if constexpr (kHasMin) {
@@ -239,7 +241,7 @@ struct SuperBlockReader {
 #pragma unroll
     for (uint32_t i = 0; i < 4; ++i) q[i] = byte_value(word, i, kHasMin ? 0 : 32);
   }
-  // Scale and minimum of q4_k's and q5_k's block `run` of row r: bytes b, b + 4 and b + 8 of 12.
+  // Returns scale and minimum of block `run` of row r of q4_k and q5_k: bytes b, b + 4 and b + 8 of 12.
   __device__ static void block_scale(const Packet& packet, int run, int r, float& scale, float& min) {
     const uint32_t shift = run % 4 * 8;
     const uint32_t first = word_of(packet.scales[0], r) >> shift & 0xff;
@@ -250,7 +252,7 @@ struct SuperBlockReader {
     scale = byte_value(s, 0, 0);
     min = byte_value(m, 0, 0);
   }
-  // The scale of q6_k: its blocks are half runs.
+  // Returns the scale of q6_k, whose blocks are half runs.
   __device__ static float block_step(const Packet& packet, int run, int r, uint32_t lane) {
     const uint32_t bytes = word_of(packet.scales[run / 2], r) >> (run % 2 * 16);
     return byte_value(((lane < 16 ? bytes : bytes >> 8) & 0xff) ^ 0x80, 0, 128);

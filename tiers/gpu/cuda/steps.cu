@@ -10,7 +10,7 @@ namespace {
 constexpr uint32_t kThreads = 256;
 constexpr uint32_t kWarps = kThreads / kWarp;
 
-// The sum of a value of each thread of a block of kThreads, for all of them; always in the same order.
+// Returns to all threads the sum of a value of each thread of a block of kThreads, in a fixed order.
 __device__ double block_sum(double value, double (&of_warp)[kWarps]) {
   for (uint32_t i = 1; i < kWarp; i *= 2) value += __shfl_xor_sync(~0u, value, i);
   if (threadIdx.x % kWarp == 0) of_warp[threadIdx.x / kWarp] = value;
@@ -21,7 +21,7 @@ __device__ double block_sum(double value, double (&of_warp)[kWarps]) {
   return sum;
 }
 
-// A block norms one run of values of one row.
+// A block normalizes one run of values of one row.
 __global__ void __launch_bounds__(kThreads) norm_kernel(NormArgs n) {
   __shared__ double of_warp[kWarps];
   const StepArgs& s = n.step;
@@ -60,7 +60,7 @@ __global__ void elementwise_kernel(StepArgs s) {
   if constexpr (K == StepKind::add_position)
     out += s.weight[uint64_t{s.rows[i].position + s.offset} * s.width + c];
   if constexpr (K == StepKind::clip) {
-    // A NaN stays one.
+    // A NaN passes unchanged.
     if (out > s.threshold) out = s.threshold;
     if (out < -s.threshold) out = -s.threshold;
   }
@@ -86,7 +86,7 @@ __global__ void rope_kernel(RopeArgs r) {
   a = turned;
 }
 
-// A warp makes one expert's score of one row.
+// A warp computes one expert's score of one row.
 __global__ void route_scores(RouteArgs r) {
   const uint32_t e = blockIdx.x * kWarps + threadIdx.x / kWarp, i = blockIdx.y, lane = threadIdx.x % kWarp;
   if (e >= r.step.width) return;
@@ -102,7 +102,7 @@ __device__ bool larger(float a, float b) {
   return a > b || (isnan(a) && !isnan(b));
 }
 
-// A thread chooses for one row; there are few experts.
+// A thread chooses for one row, because there are few experts.
 __global__ void route_choice(RouteArgs r) {
   const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x, n = r.step.width;
   if (i >= r.step.n_rows) return;
@@ -126,7 +126,7 @@ __global__ void route_choice(RouteArgs r) {
     last_at = best;
     sum += last;
   }
-  // What is changed first is no longer compared with.
+  // The comparison `before` reads no score that this loop has changed already.
   for (uint32_t e = 0; e < n; ++e) {
     if (!before(e)) {
       scores[e] = 0;
@@ -174,7 +174,7 @@ __global__ void add_experts_kernel(ExpertSums s) {
   s.y[uint64_t{i} * s.ldy + c] = sum;
 }
 
-// A block copies so much of a landing.
+// Bytes of a landing that a block copies.
 constexpr uint64_t kLandedByBlock = 32 << 10;
 __global__ void land_kernel(const Landing* landings, const std::byte* block, std::byte* memory) {
   const Landing landing = landings[blockIdx.x];

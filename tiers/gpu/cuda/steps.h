@@ -1,5 +1,5 @@
 // The steps of dense segments (core/agent/program.h) on the device, and the copies around a run. Each row
-// is computed by itself.
+// is computed independently of the others.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,7 +11,7 @@
 
 namespace tierd::cuda {
 
-// All pointers are of the device. Lines of a step's buffers: row i of `in` at in + i * ld_in, likewise `out`.
+// All pointers are device pointers. Row i of `in` begins at in + i * ld_in, and that of `out` likewise.
 struct StepArgs {
   const RowInfo* rows = nullptr;
   uint32_t n_rows = 0;
@@ -23,9 +23,9 @@ struct StepArgs {
   uint32_t width = 0;
   uint32_t head = 0;
   uint32_t offset = 0;
-  const float* weight = nullptr;  // or none
+  const float* weight = nullptr;  // or NULL
   const float* bias = nullptr;
-  const float* choice = nullptr;  // of add_chosen: the column of what an expert's results are multiplied by
+  const float* choice = nullptr;  // for add_chosen: the column of factors of an expert's results
   uint32_t ld_choice = 0;
   float eps = 0;
   float threshold = 0;
@@ -35,24 +35,24 @@ struct StepArgs {
 // rms_norm, layer_norm, head_norm and head_rms_norm: out = norm(in), row by row or head by head.
 struct NormArgs {
   StepArgs step;
-  bool centred = false;  // a layer norm
-  bool heads = false;    // of line i itself, in place; else of the line that row i names
-  uint32_t length = 0;   // values that are normed together
+  bool centred = false;  // true: layer norm
+  bool heads = false;    // true: line i itself, in place; false: the line that row i names
+  uint32_t length = 0;   // values that are normalized together
 };
 cudaError_t norm(const NormArgs& args, cudaStream_t stream);
-// add, add_bias, add_chosen, add_position, clip, pick, reorder, activate, activate_mul, each by its kind.
+// The kinds add, add_bias, add_chosen, add_position, clip, pick, reorder, activate and activate_mul.
 cudaError_t elementwise(StepKind kind, const StepArgs& args, cudaStream_t stream);
 
 struct RopeArgs {
   StepArgs step;
   const float* frequencies = nullptr;
-  uint32_t pairs = 0;  // of a head that turn
+  uint32_t pairs = 0;  // rotated pairs of a head
   uint32_t head_dim = 0;
   bool interleaved = false;
 };
 cudaError_t rope(const RopeArgs& args, cudaStream_t stream);
 
-// out[i, e] = softmax over the experts of in[i] . weight[e], of which all but the `picks` largest become 0
+// out[i, e] = softmax over the experts of in[i] . weight[e]; all but the `picks` largest become 0
 // (tiers/dram/choose_experts.h).
 struct RouteArgs {
   StepArgs step;
@@ -62,8 +62,8 @@ struct RouteArgs {
 };
 cudaError_t route(const RouteArgs& args, cudaStream_t stream);
 
-// Columns of lines that came with a message: value (i, c) of `values`, [n_rows x columns], is put in
-// out[i, first + c] or added there.
+// Columns of lines that were sent with a message: value (i, c) of `values`, [n_rows x columns], is stored in
+// out[i, first + c] or added to it.
 struct PlacedColumns {
   const float* values = nullptr;
   uint32_t n_rows = 0;
@@ -72,8 +72,8 @@ struct PlacedColumns {
   float* out = nullptr;
   uint32_t ld_out = 0;
   bool add = false;
-  // Where not null, only what these neurons have made is put: neuron n has columns n * rows_of_neuron …, or,
-  // where `rows` is not null, the lines whose token is of it.
+  // If not NULL, only the results of these neurons are stored: neuron n has columns n * rows_of_neuron …, or,
+  // if `rows` is not NULL, the lines whose token belongs to it.
   const uint32_t* neurons = nullptr;
   uint32_t n_neurons = 0;
   uint32_t rows_of_neuron = 0;
@@ -83,7 +83,7 @@ cudaError_t place_columns(const PlacedColumns& placed, cudaStream_t stream);
 // out[i, 0 … width) = 0.
 cudaError_t clear_columns(float* out, uint32_t ld_out, uint32_t n_rows, uint32_t width, cudaStream_t stream);
 
-// out[line u * n_rows + i, 0 … inner) = f(in[line, 0 … inner)) * in[line, up_at … up_at + inner), where row i
+// out[line u * n_rows + i, 0 … inner) = f(in[line, 0 … inner)) * in[line, up_at … up_at + inner), if row i
 // uses expert u of the list.
 struct ExpertActivation {
   const Unit* units = nullptr;
@@ -116,13 +116,13 @@ struct ExpertSums {
 };
 cudaError_t add_experts(const ExpertSums& args, cudaStream_t stream);
 
-// A run of bytes that came with a block of a transfer, and where it goes.
+// A run of bytes in a block of a transfer, and its destination.
 struct Landing {
-  uint64_t from = 0;  // bytes from the block's first
-  uint64_t to = 0;    // bytes from the memory's first
+  uint64_t from = 0;  // bytes from the beginning of the block
+  uint64_t to = 0;    // bytes from the beginning of the memory
   uint64_t bytes = 0;
 };
-// Both at multiples of 16. `most`: of the bytes of a landing.
+// Copies landings to their destinations; both addresses are multiples of 16. `most`: the largest `bytes`.
 cudaError_t land(const Landing* landings, uint32_t n, uint64_t most, const std::byte* block,
                  std::byte* memory, cudaStream_t stream);
 

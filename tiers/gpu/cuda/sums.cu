@@ -13,8 +13,8 @@ namespace {
 constexpr uint32_t kThreads = 256;
 constexpr uint32_t kWarps = kThreads / kWarp;
 
-// Eight values of a row in plain order, which are number `part` of it: those of columns first … first + 3,
-// and of second … second + 3. What lies behind the row's last value is 0.
+// Eight values of a row in plain order, part number `part` of it: columns first … first + 3 and second …
+// second + 3. Values behind the row's last are 0.
 struct Eight {
   float values[8];
   uint32_t first;
@@ -60,7 +60,7 @@ __device__ Eight eight_of_row(const std::byte* row, uint32_t part, uint32_t n) {
   return eight;
 }
 
-// A row in plain order times T tokens, by one warp: every lane gets the sums.
+// Multiplies a row in plain order by T tokens, by one warp; every lane gets the sums.
 template <Encoding E, int T>
 __device__ void dot_row(const std::byte* row, uint32_t n, const float* const (&x)[T], float (&sums)[T]) {
   for (int t = 0; t < T; ++t) sums[t] = 0;
@@ -121,7 +121,7 @@ __global__ void silence(WeightedColumns c, const uint64_t* masks, uint32_t mask_
   c.values[uint64_t{t} * c.ldv + k] = 0;
 }
 
-// Four values of a column from `first` on, a multiple of 4. What lies behind the last is padding.
+// Loads four values of a column from `first` on, a multiple of 4. Padding follows the last value.
 template <Encoding E>
 __device__ void four_of_column(const std::byte* column, uint32_t width, uint32_t first, float (&values)[4]) {
   if constexpr (E == Encoding::f32) {
@@ -147,7 +147,7 @@ __device__ void four_of_column(const std::byte* column, uint32_t width, uint32_t
   }
 }
 
-// A thread sums four columns' worth of one run for T tokens.
+// A thread sums four values of the columns of one run, for T tokens.
 template <Encoding E, int T>
 __global__ void __launch_bounds__(kThreads) sum_runs(WeightedColumns c, const uint32_t* begins,
                                                      uint32_t n_runs, float* partial, uint32_t first_token) {
@@ -195,7 +195,7 @@ __global__ void add_runs(const float* partial, uint32_t n_runs, uint32_t width, 
   y[uint64_t{t} * ldy + c] = sum;
 }
 
-// A warp measures one column, then looks at all tokens.
+// A warp computes the length of one column, then writes the contributions for all tokens.
 template <Encoding E>
 __global__ void measure(WeightedColumns c, float* lengths, uint32_t ldl) {
   const uint32_t k = blockIdx.x * kWarps + threadIdx.x / kWarp, lane = threadIdx.x % kWarp;

@@ -1,7 +1,7 @@
 // Neurons whose results are added: bundles (core/model/layout/bundle.h) and columns
-// (core/model/layout/column.h). What a neuron is worth to a token is summed by one warp; weighted columns are
-// added up by runs of 64 neurons, in the order of their numbers, and the runs in theirs: the order of
-// arithmetic depends on the neurons alone.
+// (core/model/layout/column.h). One warp sums a neuron's value for a token; weighted columns are summed by
+// runs of 64 neurons, in the order of their numbers, and the runs in theirs: the order of arithmetic depends
+// on the neurons alone.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -15,8 +15,8 @@
 
 namespace tierd::cuda {
 
-// All pointers are of the device. values[t*ldv + k] = f(gate_k . x[t] + bias) * (up_k . x[t] + bias), or
-// f(up_k . x[t] + bias) where there is no gate.
+// All pointers are device pointers. values[t*ldv + k] = f(gate_k . x[t] + bias) * (up_k . x[t] + bias), or
+// f(up_k . x[t] + bias) if there is no gate.
 struct BundleValues {
   const std::byte* memory = nullptr;
   const Unit* units = nullptr;  // unit k's rows begin at memory + place * 64
@@ -26,7 +26,7 @@ struct BundleValues {
   uint64_t up_offset = 0;
   Activation activation = Activation::relu;
   float threshold = 0;
-  const float* gate_bias = nullptr;  // by number of the neuron, or none
+  const float* gate_bias = nullptr;  // by number of the neuron, or NULL
   const float* up_bias = nullptr;
   const float* x = nullptr;
   float* values = nullptr;
@@ -48,7 +48,7 @@ struct ColumnValues {
 };
 cudaError_t column_values(const ColumnValues& asked, cudaStream_t stream);
 
-// What columns are weighted with, and what it is used for.
+// Columns, and the values that they are multiplied by.
 struct WeightedColumns {
   const std::byte* memory = nullptr;
   const Unit* units = nullptr;  // unit k's column begins at memory + place * 64 + offset
@@ -59,7 +59,7 @@ struct WeightedColumns {
   uint32_t ldv = 0;
   uint32_t tokens = 0;
 };
-// Sets to 0 what a token does not use; masks [neuron x mask_words].
+// Sets the values of units that a token does not use to 0; masks [neuron x mask_words].
 cudaError_t silence_values(const WeightedColumns& columns, const uint64_t* masks, uint32_t mask_words,
                            cudaStream_t stream);
 // lengths[t*ldl + number of unit k] = |values[t*ldv + k]| * the length of column k.
@@ -67,9 +67,9 @@ cudaError_t measure_columns(Encoding encoding, const WeightedColumns& columns, f
                             cudaStream_t stream);
 // lengths[t*ldl + number of unit k] = |values[t*ldv + k]|.
 cudaError_t tell_values(const WeightedColumns& columns, float* lengths, uint32_t ldl, cudaStream_t stream);
-// Runs: unit runs[r] … runs[r + 1) are run r, and are added before they are added to y[t*ldy + c].
+// Units begins[r] … begins[r + 1) are run r, which is summed before its sum is added to y[t*ldy + c].
 struct ColumnRuns {
-  const uint32_t* begins = nullptr;  // [n_runs + 1], of which the first is the first unit of the columns
+  const uint32_t* begins = nullptr;  // [n_runs + 1]; the first is the first unit of the columns
   uint32_t n_runs = 0;
   float* partial = nullptr;  // scratch [tokens of a part x n_runs x width]
   uint32_t tokens = 0;       // of a part, at least 1

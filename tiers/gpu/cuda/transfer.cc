@@ -8,7 +8,7 @@ namespace tierd::cuda {
 
 namespace {
 
-constexpr uint64_t kMostPiece = 256 << 10;  // that one of the host's threads copies at a time
+constexpr uint64_t kMostPiece = 256 << 10;  // bytes that one of the host's threads copies at a time
 
 }  // namespace
 
@@ -68,7 +68,7 @@ bool Transfer::has_room(const Gathered& block) const {
   return block.n < kMostLandings && block.filled < kBlockBytes && !slots_.empty();
 }
 
-// What lands at `to`.
+// Appends a landing at `to`.
 void Transfer::add(Gathered& block, uint64_t to, uint64_t bytes) {
   block.landings[block.n++] = {block.filled, to, bytes};
   block.most = std::max(block.most, bytes);
@@ -76,7 +76,7 @@ void Transfer::add(Gathered& block, uint64_t to, uint64_t bytes) {
   gathered_ += bytes;
 }
 
-// A slot that is larger than what is left of a block goes on in the next one.
+// A slot that is larger than the rest of a block continues in the next block.
 void Transfer::gather(Gathered& block) {
   copies_.clear();
   while (has_room(block)) {
@@ -92,7 +92,7 @@ void Transfer::gather(Gathered& block) {
   host_->copy(copies_);
 }
 
-// A piece of a neuron for which too little is left of a block comes in the next one.
+// A piece of a neuron that does not fit into the rest of a block goes into the next block.
 void Transfer::encode(Gathered& block) {
   encodes_.clear();
   while (has_room(block)) {

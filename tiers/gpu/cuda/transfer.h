@@ -1,7 +1,7 @@
-// Brings slots of the host's memory to places of the device. Those in registered memory are read from there
-// (registered_move.h); the host gathers the others into pinned blocks, which the copy engine fetches while
-// the next one is filled, and a kernel scatters them. Neurons that are encoded anew are so as they are
-// gathered: they cross the link in the fewer bits.
+// Moves slots of the host's memory to places of the device. The device reads those in registered memory in
+// place (registered_move.h). The host gathers the others into pinned blocks, which the copy engine fetches
+// while the next block is filled, and a kernel scatters. Neurons that are encoded anew are encoded as they
+// are gathered, so that the link carries the fewer bits.
 #pragma once
 
 #include <array>
@@ -25,36 +25,36 @@ class Transfer {
  public:
   static constexpr uint64_t kBlockBytes = 4 << 20;
   static constexpr uint32_t kBlocks = 2;
-  // What both blocks take of the device.
+  // Returns the device memory of both blocks.
   static constexpr uint64_t device_bytes() { return kBlocks * whole_block(); }
 
-  // `registered` outlives this.
+  // `registered` must outlive the object.
   explicit Transfer(RegisteredMemory& registered) : registered_(registered) {}
   cudaError_t create();
 
-  // The bytes of each slot go from source + unit * 64 to memory + place * 64; lists, source and host stay
-  // until it is over. One at a time.
+  // Begins a move: the bytes of each slot go from source + unit * 64 to memory + place * 64. Lists, source
+  // and host must stay until the move has ended. One move at a time.
   void begin(const MovedSlots& slots, const std::byte* source, std::byte* memory, HostWork& host);
-  // The same for neurons in such slots, which `recoding` encodes anew; no piece of it is larger than a block.
+  // The same for neurons, which `recoding` encodes anew; none of its pieces is larger than a block.
   void begin(std::span<const Unit> units, const NeuronRecoding& recoding, const std::byte* source,
              std::byte* memory, HostWork& host);
-  // Goes on as far as blocks are free: gathers by the host's threads, never waits for the device.
-  // Sets `over` when the last byte has landed.
+  // Fills and queues free blocks: gathers by the host's threads, never waits for the device. Sets `over` when
+  // the last byte has landed.
   cudaError_t advance(cudaStream_t stream, bool& over);
-  // Whether everything is on its way: what is queued on the stream next finds it landed.
+  // Returns whether the whole move is queued: work that is queued on the stream later finds it landed.
   bool all_begun() const { return slots_.empty(); }
-  // What is not on its way yet stays where it is; it is over when the rest has landed.
+  // Drops the part of the move that is not queued; the move ends when the queued part has landed.
   void stop() {
     slots_ = {};
     registered_.stop();
   }
-  // The device is lost, or has done all: nothing of the host is read any more.
+  // Declares that the device is lost, or has ended all its work: no memory of the host is read any more.
   void forget() { registered_.forget(); }
-  // The event that ends what the engine is to do next; only while a transfer is not over.
+  // Returns the next event that the move waits for. Call it only while a move is under way.
   cudaEvent_t next_event() const {
     return registered_.under_way() ? registered_.event() : blocks_[oldest_].done.get();
   }
-  // Returns the bytes that were queued since the start, as they cross the link.
+  // Returns the bytes queued since the start, as they cross the link.
   MoveCounts counts() const { return {.read_in_place = registered_.bytes(), .gathered = gathered_}; }
 
  private:
@@ -65,7 +65,7 @@ class Transfer {
     DeviceBytes there;
     Event done;
   };
-  // What lies in a block.
+  // The contents of a block.
   struct Gathered {
     Landing* landings = nullptr;
     std::byte* data = nullptr;
@@ -81,14 +81,14 @@ class Transfer {
 
   RegisteredMove registered_;
   std::array<Block, kBlocks> blocks_;
-  uint32_t oldest_ = 0;  // of those under way
+  uint32_t oldest_ = 0;  // of the blocks under way
   uint32_t under_way_ = 0;
   std::vector<HostWork::Copy> copies_;  // into a block
   std::vector<HostWork::Encode> encodes_;
-  MovedSlots slots_;   // the first of which are not all on their way
-  uint64_t part_ = 0;  // bytes of the first one that are on their way already
+  MovedSlots slots_;   // the slots that are not completely queued
+  uint64_t part_ = 0;  // bytes of the first slot that are queued already
   const NeuronRecoding* recoding_ = nullptr;
-  size_t piece_ = 0;  // of the first unit, that is next
+  size_t piece_ = 0;  // the next piece of the first unit
   uint64_t gathered_ = 0;
   const std::byte* source_ = nullptr;
   std::byte* memory_ = nullptr;
