@@ -29,7 +29,7 @@ HWY_INLINE Lanes16 exp16(const Lanes16& x) {
   return r;
 }
 
-// Lane i sums the values i, i + 16, …; the lanes are added last.
+// Lane i sums the values i, i + 16, …; the lanes are added at the end.
 void rms_norm(const float* x, const float* weight, float eps, uint32_t n, float* out) {
   Lanes16 squares = set16(0);
   for (uint32_t i = 0; i < n; i += kLanes16) {
@@ -47,7 +47,7 @@ void layer_norm(const float* x, const float* weight, const float* bias, float ep
   Lanes16 total = set16(0);
   for (uint32_t i = 0; i < n; i += kLanes16) total = add16(total, load_up_to_16(x + i, n - i));
   const float mean = sum16(total) / static_cast<float>(n);
-  float padded[kLanes16];  // the mean where there is no value, so that its deviation is zero
+  float padded[kLanes16];  // padded with the mean, whose deviation is zero
   const auto deviation = [&](uint32_t i) HWY_ATTR {
     if (n - i >= kLanes16) return sub16(load16(x + i), set16(mean));
     std::fill_n(padded, kLanes16, mean);
@@ -156,7 +156,7 @@ void quantize_row(const float* x, uint32_t row, QuantizedRows& out, double* squa
     int8_t* q = out.q.data() + size_t{row} * out.cols + b * kQuantBlock;
     auto sum = hn::Zero(I32());
     for (uint32_t j = 0; j < kQuantBlock; j += kVector) {
-      // x / 0 is NaN or infinite only where the scale has underflowed: those values are zero too.
+      // x / 0 is NaN or infinite only if the scale has underflowed: those values become zero too.
       const V ratio = scale == 0 ? hn::Zero(F32()) : hn::Div(hn::LoadU(F32(), in + j), hn::Set(F32(), scale));
       // Min returns its second operand for a NaN.
       const V bounded = hn::Max(hn::Min(ratio, hn::Set(F32(), 127.0f)), hn::Set(F32(), -127.0f));

@@ -14,14 +14,14 @@ HWY_BEFORE_NAMESPACE();
 namespace tierd {
 namespace HWY_NAMESPACE {
 
-// Positions lie a whole token's keys apart, where the processor's own prefetching does not help.
+// Consecutive positions are a whole token's keys apart, too far for the processor's own prefetching.
 inline constexpr uint32_t kAheadPositions = 12;
 template <class T>
 HWY_INLINE void prefetch(const T* p, uint32_t n) {
   for (uint32_t i = 0; i < n; i += 64 / sizeof(T)) __builtin_prefetch(p + i);
 }
 
-// Lane i sums the products i, i + 16, …; the lanes are added last.
+// Lane i sums the products i, i + 16, …; the lanes are added at the end.
 template <class T>
 HWY_INLINE float dot(const float* q, const T* k, uint32_t n) {
   Lanes16 sum = set16(0);

@@ -11,10 +11,10 @@
 namespace tierd {
 namespace {
 
-// So many dense bytes are expanded at a time, and then read by a kernel: less than a second cache has.
+// Dense bytes that are expanded at a time and then read by a kernel: less than an L2 cache holds.
 constexpr uint64_t kDenseBytes = 256 << 10;
 
-// multiply(first group, groups, their dense bytes) for all groups, some at a time.
+// Calls multiply(first group, groups, their dense bytes) for all groups, some at a time.
 template <class Multiply>
 const std::byte* by_expanded_groups(const ComputeKernels& kernels, const BitmapRows& rows,
                                     ExpandedLines& dense, const Multiply& multiply) {

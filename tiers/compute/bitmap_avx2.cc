@@ -1,5 +1,5 @@
-// Bitmaps with AVX2: eight elements at a time, whose places among the next values a table has for each of the
-// 256 bytes that their bits can be.
+// Bitmaps with AVX2: eight elements at a time. For each of the 256 values of their bits a table has the
+// places of the elements among the next values.
 #include "tiers/compute/kernel_sets.h"
 
 #if defined(__x86_64__)
@@ -15,9 +15,9 @@ namespace {
 
 constexpr uint64_t kAtOnce = 8;
 constexpr uint64_t kPrefetchBytes = 4096;  // ahead of the values
-constexpr uint8_t kNone = 0x80;            // pshufb makes zero of it
+constexpr uint8_t kNone = 0x80;            // pshufb writes a zero for it
 
-// For each byte of bits, and each of eight elements of kBytes bytes: where its bytes are among the values.
+// For each byte of bits and each of eight elements of kBytes bytes: the places of its bytes among the values.
 template <uint32_t kBytes>
 using Places = std::array<std::array<uint8_t, kAtOnce * kBytes>, 256>;
 template <uint32_t kBytes>
@@ -34,7 +34,7 @@ constexpr Places<kBytes> make_places() {
   }
   return places;
 }
-// The same by the number of the value, for the instruction that takes whole words across the vector.
+// The same by number of the value, for the instruction that permutes whole words across the vector.
 constexpr std::array<std::array<uint8_t, kAtOnce>, 256> make_words() {
   std::array<std::array<uint8_t, kAtOnce>, 256> words{};
   for (uint32_t bits = 0; bits < 256; ++bits) {
@@ -47,7 +47,7 @@ alignas(16) constexpr Places<1> kBytePlaces = make_places<1>();
 alignas(16) constexpr Places<2> kHalfPlaces = make_places<2>();
 alignas(16) constexpr auto kWordPlaces = make_words();
 
-// `values` bytes hold zeros where the mask has none: what is left out is xored with itself.
+// Permutes some values. Xoring both with the zeros makes bytes without a value the zero.
 TIERD_AVX2 inline void expand_bytes(__m128i zero, uint32_t bits, const std::byte* values, std::byte* out) {
   const __m128i next = _mm_xor_si128(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(values)), zero);
   const __m128i places = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(kBytePlaces[bits].data()));
@@ -68,7 +68,7 @@ TIERD_AVX2 inline void expand_words(__m128i zero, uint32_t bits, const std::byte
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), _mm256_blendv_epi8(spread, zeros, none));
 }
 
-// As long as a load stays before the end; the rest is the plain one's.
+// Runs while a load stays before the end; the plain loop does the rest.
 template <uint32_t kBytes>
 TIERD_AVX2 const std::byte* expand(const Bitmap& bitmap, const std::byte* bits, BitmapValues values,
                                    uint64_t elements, std::byte* out) {

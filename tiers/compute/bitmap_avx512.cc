@@ -22,7 +22,7 @@ TIERD_VBMI2 inline Mask next_mask(const std::byte* bits) {
   return mask;
 }
 
-// Whole vectors, as long as a load stays before the end; the rest is the plain one's.
+// Whole vectors, while a load stays before the end; the plain loop does the rest.
 #define TIERD_EXPAND(name, Mask, instruction)                                                         \
   TIERD_VBMI2 const std::byte* name(const Bitmap& bitmap, const std::byte* bits, BitmapValues values, \
                                     uint64_t elements, std::byte* out) {                              \

@@ -1,6 +1,6 @@
-// Products straight from bitmaps of floats, with AVX-512. Where the values of a column go is counted, not
-// looked up: lane i takes value number popcount(bits below i), and a permutation brings it there. Permuting
-// takes a fraction of the time that VBMI2's expand does (README.md).
+// Products straight from bitmaps of floats, with AVX-512. The places of a column's values are counted, not
+// looked up: lane i takes value number popcount(bits below i) by a permutation, which takes a fraction of the
+// time of VBMI2's expand (README.md).
 #include "tiers/compute/kernel_sets.h"
 
 #if defined(__x86_64__)
@@ -25,16 +25,16 @@ namespace {
 constexpr uint32_t kMaskBytes = kGroupRows / 8;            // the bits of a column
 constexpr uint32_t kBlockBits = kQuantBlock * kMaskBytes;  // bytes of bits of a block of 32 columns
 constexpr uint32_t kChains = 4;            // blocks that a gemv of one token sums side by side
-constexpr uint64_t kVector = 64;           // that a load may take
+constexpr uint64_t kVector = 64;           // bytes that a load may read
 constexpr uint64_t kPrefetchBytes = 2048;  // ahead of the values
 constexpr uint64_t kMostValues = kChains * kQuantBlock * kGroupRows * sizeof(float);
 
-// Where the bits of rows below each lane's are, and its own bit: of a column in 32-bit lanes; of two side by
-// side in 16-bit lanes, whose values the second 16 lanes find behind those of the first.
+// For each lane the mask of the bits of the rows below it, and its own bit: of one column in 32-bit lanes, or
+// of two columns side by side in 16-bit lanes. The values of the second column follow those of the first.
 struct Lanes {
   __m512i below;
   __m512i own;
-  __m512i column_of;  // which two bytes of the 32 bits
+  __m512i column_of;  // the two bytes of the 32 bits that belong to its column
   __m512i second;
 };
 template <Encoding E>
@@ -66,13 +66,13 @@ TIERD_BITALG_INLINE Bits load_bits(const std::byte* bits) {
   std::memcpy(&loaded, bits, sizeof loaded);
   return loaded;
 }
-// The bits in all lanes, from memory: by way of a general register it takes longer.
+// Broadcasts the bits from memory: through a general register it takes longer.
 TIERD_BITALG_INLINE __m512i spread(const std::byte* bits) {
   return _mm512_broadcastd_epi32(_mm_loadu_si32(bits));
 }
 
-// 16 weights of each of two columns: bit r of a column's 16 is row r's, `values` are those of the bits that
-// are set.
+// 16 weights of each of two columns: bit r of a column's 16 is row r's, and `values` has a value for each bit
+// that is set.
 struct Columns {
   __m512 first, second;
 };
@@ -121,8 +121,8 @@ TIERD_BITALG_INLINE uint64_t count(const std::byte* bits, uint64_t bytes) {
   return sum;
 }
 
-// sums[t] += B blocks of `columns` columns by N tokens, block after block. values[b]: those of block b. A
-// last column that is alone has bits of none beside it.
+// sums[t] += B blocks of `columns` columns by N tokens, block after block. values[b]: the values of block b.
+// For a last column without a neighbour the neighbour's bits are 0.
 template <Encoding E, int N, int B>
 TIERD_BITALG_INLINE void add_blocks(const Lanes& lanes, const std::byte* bits, const std::byte* (&values)[B],
                                     uint32_t columns, const float* x, size_t ldx, __m512 (&sums)[N]) {
@@ -159,7 +159,7 @@ TIERD_BITALG_INLINE void add_blocks(const Lanes& lanes, const std::byte* bits, c
   }
 }
 
-// The same of the next blocks, whose values are not beyond their end; false where there are too few.
+// The same for the next blocks, if all their values are before the end; false if there are too few.
 template <Encoding E, int N, int B>
 TIERD_BITALG_INLINE bool add_next(const Lanes& lanes, const std::byte* bits, BitmapValues& values,
                                   uint32_t columns, const float* x, size_t ldx, __m512 (&sums)[N]) {
@@ -178,7 +178,7 @@ TIERD_BITALG_INLINE bool add_next(const Lanes& lanes, const std::byte* bits, Bit
     for (int b = 0; b < B; ++b) at[b] = values.at + begin[b];
     add_blocks<E, N, B>(lanes, bits, at, columns, x, ldx, sums);
   } else {
-    // Loads would go beyond the end.
+    // Vector loads would go beyond the end, so the last values are copied.
     alignas(64) std::byte last[kMostValues + kVector];
     std::memcpy(last, values.at, taken);
     for (int b = 0; b < B; ++b) at[b] = last + begin[b];

@@ -1,5 +1,5 @@
-// Columns with int8: what the columns of a run are multiplied with, a strip at a time. Included once
-// per target by simd.cc.
+// Columns with int8: the factors of the columns of a run, strip by strip. Included once per target by
+// simd.cc.
 #if defined(TIERD_COMPUTE_COLUMNS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TIERD_COMPUTE_COLUMNS_INL_H
 #undef TIERD_COMPUTE_COLUMNS_INL_H
@@ -25,14 +25,13 @@ namespace HWY_NAMESPACE {
 
 static_assert(kStripBlocks == kLanes16);
 
-// In the last bits of a float as large as this lies the integer that was added to it, rounded to nearest
-// even.
+// Adding this to a float rounds it to the nearest integer, half to even, in the low bits of the sum.
 inline constexpr float kRounding = 0x1.8p23f;
 
 // The factors of a strip's columns, h[i] * d[i][block], for one token.
 class StripFactors {
  public:
-  // scales[i]: those of `blocks` blocks (f16); more than so many factors are zero.
+  // scales[i]: the scales of `blocks` blocks (f16); factors beyond them are zero.
   HWY_INLINE StripFactors(std::span<const uint16_t* const> scales, uint32_t blocks, const float* h)
       : n_(scales.size()), padded_(align_up(n_, kColumnsInWord)) {
     for (size_t i = 0; i < n_; ++i)
@@ -41,11 +40,12 @@ class StripFactors {
   }
 
   HWY_INLINE void make_int8(int32_t offset, ColumnFactors& out) const {
-    // What makes unsigned bytes of signed ones, so that none borrows, and what the words gather of kRounding.
+    // kSigns turns signed bytes into unsigned ones, so that none borrows; kGathered is the contribution of
+    // kRounding to the words.
     constexpr uint32_t kOnce = std::bit_cast<uint32_t>(kRounding), kSigns = 0x80808080;
     constexpr uint32_t kGathered = kOnce * 0x01010101u;
     for (uint32_t block = 0; block < kStripBlocks; block += kVector) {
-      // As integers magnitudes have the same order, and NaN is the greatest of all.
+      // As integers, magnitudes have the same order, and NaN is the greatest of all.
       auto most = hn::Zero(U32());
       for (size_t i = 0; i < padded_; ++i)
         most = hn::Max(most, hn::BitCast(U32(), hn::Abs(factor(i, block))));
@@ -74,7 +74,7 @@ class StripFactors {
     }
   }
 
-  // What int8 makes of them: squares[0] += the squared error, [1] += the squares.
+  // The loss of int8: squares[0] += the squared error of the factors, [1] += their squares.
   HWY_INLINE void add_squares(const ColumnFactors& made, double* squares) const {
     for (uint32_t block = 0; block < kStripBlocks; block += kVector) {
       const V scale = hn::Load(F32(), made.scale + block), inverse = hn::Load(F32(), made.inverse + block);
@@ -117,7 +117,7 @@ void add_weighted_int8(const ColumnRun& run, uint32_t first, uint32_t last, cons
   const uint16_t* scales[kPartialNeurons];
   const uint8_t* quants[kPartialNeurons];
   ColumnFactors factors[kColumnTokens];
-  // Blocks of one strip at a time: all of it, or what this call has of it.
+  // Blocks of one strip at a time: the whole strip, or the part of it that this call has.
   for (uint32_t block = begin, n; block < end; block += n) {
     n = std::min(end - block, kStripBlocks - block % kStripBlocks);
     const BlockPlace place = place_in_column(e, blocks, block);
@@ -147,7 +147,7 @@ void add_weighted_int8(const ColumnRun& run, uint32_t first, uint32_t last, cons
         Columns::add_strip(e, work);
         continue;
       }
-      // Outputs that end inside of a block.
+      // The outputs end inside a block.
       alignas(64) float whole[kColumnTokens * kStripBlocks * kQuantBlock];
       float* const out = std::exchange(work.y, whole);
       work.ldy = kStripBlocks * kQuantBlock;

@@ -1,5 +1,5 @@
 // Columns with int8: the columns of a run, strip by strip (core/model/layout/column.h). Private to
-// tiers/compute; the order of reduction stands in kernels.h.
+// tiers/compute; kernels.h defines the order of reduction.
 #pragma once
 
 #include <cstddef>
@@ -12,26 +12,27 @@
 namespace tierd {
 
 inline constexpr uint32_t kColumnsInWord = 4;
-// Tokens that share a read of the columns: their sums fit into the registers.
+// Tokens that share a read of the columns, so few that their sums fit into the registers.
 inline constexpr uint32_t kColumnTokens = 2;
 // A block whose greatest factor is below this counts as zero: its reciprocal would not be finite.
 inline constexpr float kLeastFactor = 0x1p-100f;
 
-// What the columns of a run are multiplied with in the blocks of a strip, for one token.
+// The factors of the columns of a run in the blocks of a strip, for one token.
 struct alignas(64) ColumnFactors {
   int32_t words[kPartialNeurons / kColumnsInWord][kStripBlocks];  // int8 of four columns, the first lowest
-  int32_t start[kStripBlocks];                                    // minus what stored offsets add to a sum
+  int32_t start[kStripBlocks];                                    // minus the contribution of the stored
+                                                                  // offsets to a sum
   float scale[kStripBlocks];
-  float inverse[kStripBlocks];  // what made int8 of them
+  float inverse[kStripBlocks];  // the multiplier that made int8 of the factors
 };
 
-// Stored, unsigned weights minus this are their values.
+// Subtracting this from a stored, unsigned weight gives its value.
 constexpr int32_t column_offset(Encoding e) {
   return e == Encoding::q4_0 ? 8 : 128;
 }
 
-// The same bytes of each of some columns, asked for a line at a time while others are computed: columns lie
-// apart, and a processor foresees only what is read in order.
+// Prefetches the same bytes of several columns, line by line, while other columns are computed: columns are
+// apart in memory, and the processor predicts only sequential reads.
 class ColumnsAhead {
  public:
   ColumnsAhead(std::span<const std::byte* const> columns, uint64_t begin, uint64_t end)
@@ -41,8 +42,7 @@ class ColumnsAhead {
     return static_cast<uint64_t>(last_ - column_) * ((end_ - begin_ + kLine - 1) / kLine);
   }
   void ask(uint32_t lines) {
-    // Few lines can be on their way into the first cache: asking for those is no faster than to wait for
-    // them.
+    // The L1 cache has few outstanding loads, so prefetching into it is no faster than waiting for the lines.
     constexpr int kSecondCache = 2;
     for (; lines != 0 && column_ != last_; --lines) {
       __builtin_prefetch(*column_ + at_, 0, kSecondCache);
@@ -62,9 +62,9 @@ class ColumnsAhead {
   uint64_t at_;
 };
 
-// `blocks` blocks of a strip of `words` x 4 columns, whose values lie at columns[i]:
-// y[t*ldy + c] = fma(scale, float(start + sum of factor * stored weight), y[t*ldy + c]) for `tokens` of at
-// most kColumnTokens.
+// Adds `blocks` blocks of a strip of `words` x 4 columns, with values at columns[i]: y[t*ldy + c] =
+// fma(scale, float(start + sum of factor * stored weight), y[t*ldy + c]) for `tokens` of at most
+// kColumnTokens.
 struct ColumnStrip {
   const uint8_t* const* columns;
   uint32_t words;
@@ -74,7 +74,7 @@ struct ColumnStrip {
   float* y;
   size_t ldy;
   ColumnsAhead* ahead;  // or null
-  uint32_t lines;       // to ask for meanwhile
+  uint32_t lines;       // to prefetch meanwhile
 };
 
 #if defined(__x86_64__)

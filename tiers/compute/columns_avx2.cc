@@ -23,7 +23,7 @@ TIERD_AVX2_INLINE __m128i load(const uint8_t* p) {
   return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
 }
 
-// 16 bytes of two columns, in turn.
+// Interleaves 16 bytes of each of two columns.
 TIERD_AVX2_INLINE __m256i in_turn(const uint8_t* a, const uint8_t* b) {
   const __m128i x = load(a), y = load(b);
   return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_unpacklo_epi8(x, y)), _mm_unpackhi_epi8(x, y), 1);
@@ -85,7 +85,7 @@ TIERD_AVX2 void Columns::add_strip(Encoding e, const ColumnStrip& strip) {
     for (uint32_t b = 0; b < strip.blocks; ++b) {
       if (t == 0 && strip.ahead != nullptr) strip.ahead->ask((strip.lines + strip.blocks - 1) / strip.blocks);
       __m256i sum[2][2];
-      // Signed bytes are taken as they are, without the offset.
+      // Signed bytes are multiplied as they are, without the offset.
       const __m256i start = _mm256_set1_epi32(e == Encoding::q4_0 ? factors.start[b] : 0);
       for (auto& half : sum) half[0] = half[1] = start;
       if (e == Encoding::q4_0) {

@@ -1,5 +1,5 @@
-// Columns of block encodings by int8 factors with AVX-512: 64 bytes of four columns are put side by side by
-// unpacking, so that one instruction (VNNI) multiplies 16 outputs of all four.
+// Columns of block encodings by int8 factors with AVX-512: unpacking interleaves 64 bytes of four columns, so
+// that one instruction (VNNI) multiplies 16 outputs of all four.
 #include "tiers/compute/columns.h"
 
 #if defined(__x86_64__)
@@ -16,7 +16,7 @@ namespace {
 constexpr uint32_t kPieces = 4;       // of 16 bytes in a vector
 constexpr uint32_t kPieceBytes = 16;  // the lanes that are unpacked
 
-// Pieces of a block: of q8_0 a half, of q4_0 both, as the low and the high bits.
+// Pieces of a block: for q8_0 a half, for q4_0 both halves, as the low and the high bits.
 template <Encoding E>
 constexpr uint32_t kBlockPieces = quant_bytes(E) / kPieceBytes;
 template <Encoding E>
@@ -24,8 +24,8 @@ constexpr uint32_t kBlocks = kPieces / kBlockPieces<E>;
 template <Encoding E>
 constexpr uint32_t kSums = E == Encoding::q4_0 ? 2 : 1;
 
-// SideBySide has the bytes of four pieces of four columns: vector k has bytes 4k to 4k + 3 of each piece, for
-// each byte of all columns one after the other.
+// The interleaved bytes of four pieces of four columns: vector k has bytes 4k to 4k + 3 of each piece; for
+// each of these bytes, those of the four columns are adjacent.
 struct SideBySide {
   __m512i part[kPieces];
 };
@@ -38,7 +38,7 @@ TIERD_VNNI_INLINE SideBySide side_by_side(const uint8_t* const* columns, size_t 
            _mm512_unpacklo_epi16(ab_high, cd_high), _mm512_unpackhi_epi16(ab_high, cd_high)}};
 }
 
-// Vector p: the 16 outputs of piece p.
+// Transposes the sums: vector p becomes the 16 outputs of piece p.
 TIERD_VNNI_INLINE void by_piece(__m512i (&sum)[kPieces]) {
   const __m512i a = _mm512_shuffle_i32x4(sum[0], sum[1], 0x44),
                 b = _mm512_shuffle_i32x4(sum[0], sum[1], 0xee);
@@ -54,12 +54,12 @@ TIERD_VNNI_INLINE void add_outputs(float* y, __m512i sum, float scale) {
   _mm512_storeu_ps(y, _mm512_fmadd_ps(_mm512_set1_ps(scale), _mm512_cvtepi32_ps(sum), _mm512_loadu_ps(y)));
 }
 
-// Four pieces for N tokens: the blocks from `first` on, of which the strip has `blocks`.
+// Adds four pieces for N tokens: the blocks from `first` on, of which the strip has `blocks`.
 template <Encoding E, int N>
 TIERD_VNNI_INLINE void add_pieces(const ColumnStrip& strip, uint32_t first, uint32_t blocks, uint32_t lines) {
   const size_t at = size_t{first} * quant_bytes(E);
   const __mmask64 bytes = ~uint64_t{0} >> (64 - blocks * quant_bytes(E));
-  // To the 16 bytes of each piece the factors of its block.
+  // Gives each piece of 16 bytes the factors of its block.
   const __m512i of_block = _mm512_add_epi32(
       _mm512_set1_epi32(static_cast<int>(first)),
       E == Encoding::q4_0 ? _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3)
@@ -86,7 +86,7 @@ TIERD_VNNI_INLINE void add_pieces(const ColumnStrip& strip, uint32_t first, uint
 #pragma GCC unroll 4
       for (int t = 0; t < N; ++t) {
         if constexpr (E == Encoding::q4_0) {
-          // One sum is of whole bytes, one of their high bits: the low ones add up to the difference.
+          // One sum is over whole bytes, one over their high bits; the difference is that over the low bits.
           sum[t][0][k] = _mm512_dpbusd_epi32(sum[t][0][k], four.part[k], factor[t]);
           sum[t][1][k] = _mm512_dpbusd_epi32(sum[t][1][k], _mm512_and_si512(four.part[k], mask), factor[t]);
         } else {

@@ -1,6 +1,6 @@
 // Block encodings by int8 activations with AVX2: the twin of int8_avx512.cc on two 256-bit halves of 8 rows.
-// Nothing here saturates: a product of a nibble (0 … 15) and an int8 fits in 16 bits eight times over, one of
-// six bits twice, and bytes of q8_0 are widened to 16 bits first.
+// No sum saturates: eight products of a nibble (0 … 15) and an int8 fit into 16 bits, two of a six-bit number
+// and an int8 do, and bytes of q8_0 are widened to 16 bits first.
 #include "tiers/compute/kernel_sets.h"
 
 #if defined(__x86_64__)
@@ -140,7 +140,7 @@ template <Encoding E>
 TIERD_AVX2_INLINE __m256i k_chunk(const uint8_t* super_block, uint32_t chunk, int h) {
   return load(super_block + KChunks<E>::kFirstChunk + chunk * kChunk + 32 * h);
 }
-// The bits of `mask` in each byte, from bit `shift` on.
+// Returns the bits of `mask` in each byte, from bit `shift` on.
 TIERD_AVX2_INLINE __m256i byte_bits(__m256i bytes, uint32_t shift, int mask) {
   return _mm256_and_si256(_mm256_srlv_epi32(bytes, _mm256_set1_epi32(static_cast<int>(shift))),
                           _mm256_set1_epi8(static_cast<char>(mask)));
@@ -148,13 +148,13 @@ TIERD_AVX2_INLINE __m256i byte_bits(__m256i bytes, uint32_t shift, int mask) {
 TIERD_AVX2_INLINE __m256i with_high(__m256i low, __m256i high) {
   return _mm256_or_si256(low, _mm256_slli_epi32(high, 4));
 }
-// Byte `byte` of each lane, signed.
+// Returns byte `byte` of each lane, signed, as a float.
 TIERD_AVX2_INLINE __m256 byte_value(__m256i word, uint32_t byte) {
   const __m256i shift = _mm256_set1_epi32(24 - 8 * static_cast<int>(byte));
   return _mm256_cvtepi32_ps(_mm256_srai_epi32(_mm256_sllv_epi32(word, shift), 24));
 }
 
-// The integers of four columns of a run, unsigned: those of q6_k are 32 more.
+// Returns the integers of four columns of a run, unsigned: those of q6_k are 32 too large.
 template <Encoding E>
 TIERD_AVX2_INLINE __m256i k_word(const uint8_t* super_block, uint32_t run, uint32_t c, int h) {
   using Chunks = KChunks<E>;
@@ -164,7 +164,7 @@ TIERD_AVX2_INLINE __m256i k_word(const uint8_t* super_block, uint32_t run, uint3
   return with_high(low, byte_bits(high, Chunks::high_shift(run), Chunks::kHighMask));
 }
 
-// What the integers of a run, or of half a run of q6_k, are multiplied with, and what is then subtracted.
+// The factor of the integers of a run, or of half a run of q6_k, and the value that is then subtracted.
 struct StepAndMin {
   __m256 step;
   __m256 min;
@@ -230,7 +230,7 @@ TIERD_AVX2_INLINE void add_run(const uint8_t* w, const Int8Rows& x, size_t b, ui
   }
 }
 
-// One group by N tokens, y given by a pointer to its first row.
+// Multiplies one group by N tokens; `y` points to its first row.
 template <Encoding E, int N>
 TIERD_AVX2 void multiply(const uint8_t* w, const Int8Rows& x, float* y, size_t ldy) {
   __m256 sums[N][kHalves];

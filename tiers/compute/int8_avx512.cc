@@ -23,7 +23,7 @@ constexpr uint32_t kTileTokens = 6;        // 2 groups x 6 tokens: 12 integer su
 template <Encoding E>
 constexpr uint32_t kBlockBytes = kGroupRows* block_bytes(E);
 
-// Minus the offset that the stored, unsigned weights add to the dot product of a block.
+// Minus the contribution of the offset of stored, unsigned weights to the dot product of a block.
 template <Encoding E>
 TIERD_VNNI_INLINE __m512i offset(int32_t sum) {
   return _mm512_sub_epi32(_mm512_setzero_si512(),
@@ -121,7 +121,7 @@ constexpr Multiply kMultiply[kTileTokens] = {multiply<E, G, 1, kPrefetch>, multi
                                              multiply<E, G, 3, kPrefetch>, multiply<E, G, 4, kPrefetch>,
                                              multiply<E, G, 5, kPrefetch>, multiply<E, G, 6, kPrefetch>};
 
-// Weights pass once, straight from memory.
+// The weights are read once, straight from memory.
 template <Encoding E>
 void few_tokens(const uint8_t* weights, uint32_t groups, const Int8Rows& x, uint32_t tokens, float* y,
                 size_t ldy) {

@@ -1,4 +1,4 @@
-// What the kernels of int8 activations with AVX-512 VNNI share. Private to tiers/compute.
+// Shared parts of the kernels of int8 activations with AVX-512 VNNI. Private to tiers/compute.
 #pragma once
 
 #include <immintrin.h>
@@ -14,7 +14,7 @@
 
 namespace tierd::avx512_vnni {
 
-inline constexpr uint32_t kChunk = 64;  // bytes: what 16 rows have for a load
+inline constexpr uint32_t kChunk = 64;  // bytes that one load reads of 16 rows
 
 // Consecutive rows of quantized activations.
 struct Int8Rows {

@@ -1,6 +1,6 @@
-// Where the fields of a K-quant are in a super-block of 16 rows (core/model/layout/row_group.h): factors
-// first, then chunks of 64 bytes. A *run* is 32 columns; run r of a super-block has 8 chunks of nibbles, four
-// columns each. Private to tiers/compute.
+// The layout of a K-quant in a super-block of 16 rows (core/model/layout/row_group.h): factors first, then
+// chunks of 64 bytes. A *run* is 32 columns; run r of a super-block has 8 chunks of nibbles, four columns
+// each. Private to tiers/compute.
 #pragma once
 
 #include <cstdint>
@@ -24,12 +24,12 @@ struct KChunks {
   static constexpr uint32_t kHigh = kHasMin ? 3 : 32;
   static constexpr uint32_t kLow = kHasMin ? (E == Encoding::q4_k ? 3 : 11) : 0;
 
-  // Chunk c (0 … 7) of run r, and where in its bytes the nibbles are.
+  // Chunk c (0 … 7) of run r, and the position of its nibbles in the bytes.
   static constexpr uint32_t low(uint32_t r, uint32_t c) {
     return kLow + (kHasMin ? r / 2 * 8 : r / 4 * 16 + r % 2 * 8) + c;
   }
   static constexpr uint32_t low_shift(uint32_t r) { return kHasMin ? r % 2 * 4 : r % 4 / 2 * 4; }
-  // The same of the bits above the nibbles, which q4_k has not.
+  // The same for the bits above the nibbles, which q4_k does not have.
   static constexpr bool kHasHigh = E != Encoding::q4_k;
   static constexpr uint32_t kHighMask = E == Encoding::q5_k ? 1 : 3;
   static constexpr uint32_t high(uint32_t r, uint32_t c) { return kHigh + (kHasMin ? 0 : r / 4 * 8) + c; }

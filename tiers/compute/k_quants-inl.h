@@ -2,7 +2,7 @@
 // Included once per target by simd.cc, through matmul-inl.h.
 //
 // A half of a super-block is four runs of 32 columns; a step is four columns of each run. In every K-quant
-// the bits of a step lie in the same places of its chunks, which give one word a run: a byte a column.
+// the bits of a step have the same places in its chunks, which give one word a run: a byte a column.
 #if defined(TIERD_COMPUTE_K_QUANTS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TIERD_COMPUTE_K_QUANTS_INL_H
 #undef TIERD_COMPUTE_K_QUANTS_INL_H
@@ -19,12 +19,12 @@ HWY_BEFORE_NAMESPACE();
 namespace tierd {
 namespace HWY_NAMESPACE {
 
-inline constexpr uint32_t kPrefetchBytes = 4096;  // ahead, where weights stream from memory
+inline constexpr uint32_t kPrefetchBytes = 4096;  // distance ahead of weights that stream from memory
 inline constexpr uint32_t kHalfColumns = kSuperBlock / 2;
 inline constexpr uint32_t kRuns = kHalfColumns / kQuantBlock;  // of a half
 inline constexpr uint32_t kStepColumns = 4;
 inline constexpr uint32_t kSteps = kQuantBlock / kStepColumns;
-inline constexpr uint32_t kChunkBytes = 64;  // four bytes of 16 rows
+inline constexpr uint32_t kChunkBytes = 64;  // four bytes of each of 16 rows
 using Word = hn::Vec<U32>;
 
 // Part i of the 16 rows of a chunk.
@@ -33,7 +33,7 @@ HWY_INLINE Word k_chunk(const uint8_t* super_block, uint32_t chunk, uint32_t i) 
   const uint8_t* p = super_block + KChunks<E>::kFirstChunk + chunk * kChunkBytes;
   return hn::LoadU(U32(), reinterpret_cast<const uint32_t*>(p) + i * kVector);
 }
-// The bits of `mask` in each byte, from bit kShift on.
+// Returns the bits of `mask` in each byte, from bit kShift on.
 template <int kShift>
 HWY_INLINE Word byte_bits(Word word, uint32_t mask) {
   return hn::And(hn::ShiftRight<kShift>(word), hn::Set(U32(), mask * 0x01010101u));
@@ -41,7 +41,7 @@ HWY_INLINE Word byte_bits(Word word, uint32_t mask) {
 HWY_INLINE Word with_high(Word low, Word high) {
   return hn::Or(low, hn::ShiftLeft<4>(high));
 }
-// The signed byte at kShift of each lane.
+// Returns the signed byte at kShift of each lane as a float.
 template <int kShift>
 HWY_INLINE V byte_value(Word word) {
   return hn::ConvertTo(F32(), hn::ShiftRight<24>(hn::BitCast(I32(), hn::ShiftLeft<24 - kShift>(word))));
@@ -51,7 +51,7 @@ HWY_INLINE V byte_value(Word word, uint32_t byte) {
                                   I32(), hn::ShiftLeftSame(word, 24 - 8 * static_cast<int>(byte)))));
 }
 
-// The integers of a step, a word a run.
+// Computes the integers of a step, a word a run.
 template <Encoding E>
 HWY_INLINE void k_words(const uint8_t* super_block, uint32_t half, uint32_t step, uint32_t i,
                         Word (&out)[kRuns]) {
@@ -64,7 +64,7 @@ HWY_INLINE void k_words(const uint8_t* super_block, uint32_t half, uint32_t step
     out[1] = with_high(byte_bits<0>(second, 15), byte_bits<2>(high, 3));
     out[2] = with_high(byte_bits<4>(first, 15), byte_bits<4>(high, 3));
     out[3] = with_high(byte_bits<4>(second, 15), byte_bits<6>(high, 3));
-    // 32 less in each byte, which holds up to 63: its highest bit, set for a while, keeps it from borrowing.
+    // Subtracts 32 from each byte, which is at most 63: the top bit, set meanwhile, prevents a borrow.
     const Word guard = hn::Set(U32(), 0x80808080u);
     for (Word& word : out) word = hn::Xor(hn::Sub(hn::Or(word, guard), hn::Set(U32(), 0x20202020u)), guard);
     return;
@@ -83,7 +83,7 @@ HWY_INLINE void k_words(const uint8_t* super_block, uint32_t half, uint32_t step
   }
 }
 
-// What a step's integers are multiplied with, and what is then subtracted, a row each.
+// The factor of a step's integers and the value that is then subtracted, for each row.
 struct KScales {
   Lanes16 step[kRuns];
   Lanes16 min[kRuns];
@@ -131,7 +131,7 @@ HWY_INLINE V k_value(V q, V step, V min) {
   return KChunks<E>::kHasMin ? hn::MulSub(q, step, min) : hn::Mul(q, step);
 }
 
-// The four columns of a step, of each run.
+// Decodes the four columns of a step, for each run.
 template <Encoding E>
 HWY_INLINE void k_columns(const uint8_t* super_block, uint32_t half, uint32_t step, const KScales& scales,
                           Lanes16 (&out)[kRuns][kStepColumns]) {
@@ -151,7 +151,7 @@ HWY_INLINE void k_columns(const uint8_t* super_block, uint32_t half, uint32_t st
   }
 }
 
-// A half's columns as f32, [column][16].
+// Decodes a half's columns to f32, [column][16].
 template <Encoding E>
 void decode_half(const uint8_t* super_block, uint32_t half, float* out) {
   for (uint32_t part = 0; part < 2; ++part) {
@@ -167,8 +167,7 @@ void decode_half(const uint8_t* super_block, uint32_t half, float* out) {
   }
 }
 
-// sums[t] += a half of one group by N tokens: four chains of 32 multiply-adds side by side, then one after
-// the other.
+// sums[t] += a half of one group by N tokens: four parallel chains of 32 multiply-adds, added in order.
 template <Encoding E, int N>
 HWY_INLINE void add_half(const uint8_t* super_block, uint32_t half, const float* x, size_t ldx,
                          Lanes16 (&sums)[N]) {
@@ -203,7 +202,7 @@ HWY_INLINE void add_half(const uint8_t* super_block, uint32_t half, const float*
   }
 }
 
-// One group by N tokens, weights straight from memory.
+// Multiplies one group by N tokens, with weights straight from memory.
 template <Encoding E, int N>
 void multiply_few_k_quant(const uint8_t* super_block, uint32_t cols, const float* x, size_t ldx, float* y,
                           size_t ldy) {

@@ -15,7 +15,7 @@ template <Encoding E>
 TIERD_VNNI_INLINE __m512i k_chunk(const uint8_t* super_block, uint32_t chunk) {
   return _mm512_loadu_si512(super_block + KChunks<E>::kFirstChunk + chunk * kChunk);
 }
-// The bits of `mask` in each byte, from bit `shift` on.
+// Returns the bits of `mask` in each byte, from bit `shift` on.
 TIERD_VNNI_INLINE __m512i byte_bits(__m512i bytes, uint32_t shift, int mask) {
   return _mm512_and_si512(_mm512_srlv_epi32(bytes, _mm512_set1_epi32(static_cast<int>(shift))),
                           _mm512_set1_epi8(static_cast<char>(mask)));
@@ -23,13 +23,13 @@ TIERD_VNNI_INLINE __m512i byte_bits(__m512i bytes, uint32_t shift, int mask) {
 TIERD_VNNI_INLINE __m512i with_high(__m512i low, __m512i high) {
   return _mm512_or_si512(low, _mm512_slli_epi32(high, 4));
 }
-// Byte `byte` of each lane, signed.
+// Returns byte `byte` of each lane, signed, as a float.
 TIERD_VNNI_INLINE __m512 byte_value(__m512i word, uint32_t byte) {
   const __m512i shift = _mm512_set1_epi32(24 - 8 * static_cast<int>(byte));
   return _mm512_cvtepi32_ps(_mm512_srai_epi32(_mm512_sllv_epi32(word, shift), 24));
 }
 
-// The integers of four columns of a run, unsigned: those of q6_k are 32 more.
+// Returns the integers of four columns of a run, unsigned: those of q6_k are 32 too large.
 template <Encoding E>
 TIERD_VNNI_INLINE __m512i k_word(const uint8_t* super_block, uint32_t run, uint32_t c) {
   using Chunks = KChunks<E>;
@@ -39,7 +39,7 @@ TIERD_VNNI_INLINE __m512i k_word(const uint8_t* super_block, uint32_t run, uint3
   return with_high(low, byte_bits(high, Chunks::high_shift(run), Chunks::kHighMask));
 }
 
-// d * scale of q6_k.
+// Returns d * scale of q6_k.
 TIERD_VNNI_INLINE __m512 k_step(const uint8_t* super_block, uint32_t block) {
   constexpr auto kE = Encoding::q6_k;
   const __m512i scales = k_chunk<kE>(super_block, KChunks<kE>::kScales + block / 4);

@@ -1,4 +1,4 @@
-// The kernel sets that this build knows, one per instruction set. Private to tiers/compute.
+// The kernel sets of this build, one per instruction set. Private to tiers/compute.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,11 @@ namespace tierd {
 // Naive and readable: defines what every other set must compute.
 const ComputeKernels& scalar_kernels();
 
-// Null when this build or this processor cannot run them.
+// NULL if this build or this processor cannot run them.
 const ComputeKernels* avx2_kernels();
 const ComputeKernels* avx512_vnni_kernels();
 
-// quantize_row's `squares`, in doubles and plain order for every set.
+// The sums for quantize_row's `squares`, in doubles and plain order for every set.
 void add_squares(const float* x, uint32_t row, const QuantizedRows& quantized, double* squares);
 
 #if defined(__x86_64__)

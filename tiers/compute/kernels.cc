@@ -8,7 +8,7 @@
 namespace tierd {
 namespace {
 
-// What this processor can run, best first.
+// The kernel sets that this processor can run, best first.
 struct Sets {
   Sets() {
     for (const ComputeKernels* set : {avx512_vnni_kernels(), avx2_kernels(), &scalar_kernels()}) {

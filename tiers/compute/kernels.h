@@ -1,34 +1,37 @@
 // The arithmetic on rows in the store's layout (core/model/layout/row_group.h), on bundles, on columns, and
 // on activations.
 //
-// Rows. One order of reduction for every kernel, gemv or gemm, SIMD or scalar, so that a row's bits
-// depend on no batch, chunk, thread or neighbour. Per output row and token, columns go by blocks of 32, in
-// order:
-//   floats, activations f32:        p = 0; for j in block: p = fma(w[j], x[j], p);        y = y + p
-//   q8_0, q4_0, activations f32:    p = 0; for j in block: p = fma(float(q[j]), x[j], p); y = fma(d, p, y)
-//   q8_0, q4_0, activations int8:   p = sum of q[j]*xq[j] as an integer;                  y = fma(d*dx,
-//   float(p), y)
-//   K-quants, activations f32:      as floats: w[j] is the value in f32, scale included
-//   q4_k, q5_k, activations int8:   p = sum of q[j]*xq[j], s = sum of xq[j], integers;    y = fma(d*scale*dx,
-//   float(p), y), then y = fma(-(dmin*min), dx*float(s), y)
-//   q6_k, activations int8:         p = sum of q[j]*xq[j] of the first 16, then of the others;
-//                                                                                y = fma(d*scale*dx,
-//                                                                                float(p), y)
-// (a last block may be shorter for floats). Y starts at zero. All fused multiply-adds are fused. So a product
-// of K-quants and f32 activations has the bits of the same weights stored in f32.
+// Rows. All kernels, gemv or gemm, SIMD or scalar, have one order of reduction, so that a row's bits depend
+// on no batch, chunk, thread or neighbour. For each output row and token, columns are added by blocks of 32,
+// in order; q and xq are the integers, d and dx the scales, of weights and activations:
+//   floats, activations f32:       p = 0; for j in block: p = fma(w[j], x[j], p);
+//                                  y = y + p
+//   q8_0, q4_0, activations f32:   p = 0; for j in block: p = fma(float(q[j]), x[j], p);
+//                                  y = fma(d, p, y)
+//   q8_0, q4_0, activations int8:  p = sum of q[j]*xq[j] as an integer;
+//                                  y = fma(d*dx, float(p), y)
+//   K-quants, activations f32:     as floats: w[j] is the value in f32, scale included
+//   q4_k, q5_k, activations int8:  p = sum of q[j]*xq[j], s = sum of xq[j], integers;
+//                                  y = fma(d*scale*dx, float(p), y), then
+//                                  y = fma(-(dmin*min), dx*float(s), y)
+//   q6_k, activations int8:        for the first 16 columns, then for the others: p = sum of q[j]*xq[j];
+//                                  y = fma(d*scale*dx, float(p), y)
+// A last block of floats may be shorter. y starts at zero. All fused multiply-adds are fused. So a product of
+// K-quants and f32 activations has the bits of the same weights stored in f32.
 //
-// Bundles, whose rows lie in plain order and whose columns as core/model/layout/column.h says. A weight is
-// its value in f32, scale included.
-//   dots           sum[k][l] = fma(w[c], x[c], sum[k][l]) for c = 64 j + 16 k + l, j rising; then the four
-//   chains
-//                  (0 + 1) + (2 + 3), then their lanes, l and l + 8 first
-//   add_weighted   p = 0; for the columns in their order: p = fma(h[i], w[i][c], p);      y = y + p
+// Bundles: rows are in plain order and columns as in core/model/layout/column.h. A weight is its value in
+// f32, scale included.
+//   dots          sum[k][l] = fma(w[c], x[c], sum[k][l]) for c = 64 j + 16 k + l, j rising; then the four
+//                 chains (0 + 1) + (2 + 3), then their lanes, l and l + 8 first
+//   add_weighted  p = 0; for the columns in their order: p = fma(h[i], w[i][c], p);
+//                 y = y + p
 //
 // Columns with int8 (add_weighted_int8): by blocks b of 32 outputs, for all columns of the call,
-//   a[i] = h[i] * d[i][b];  m = max |a[i]|;  s = m / 127;  k[i] = a[i] * (127 / m), rounded once, to nearest
-//   even; p = sum of k[i] * q[i][c] as an integer;                                              y[c] = fma(s,
-//   float(p), y[c])
-// (m below 2^-100: s = 0 and k = 0; m not finite: s is NaN and k = 0.)
+//   a[i] = h[i] * d[i][b];  m = max |a[i]|;  s = m / 127
+//   k[i] = a[i] * (127 / m), rounded once, to nearest even
+//   p = sum of k[i] * q[i][c] as an integer
+//   y[c] = fma(s, float(p), y[c])
+// If m is below 2^-100, s = 0 and k = 0; if m is not finite, s is NaN and k = 0.
 #pragma once
 
 #include <cstddef>
@@ -63,7 +66,8 @@ struct QuantizedRows {
 inline constexpr uint32_t kDotChains = 4;
 
 // Columns that are added together, at most kPartialNeurons, of encoded_bytes(encoding, values) bytes each,
-// and those that will be after them (or none): what lies apart in memory is not foreseen by a processor.
+// and the columns of the next call (or none): kernels prefetch those, since the processor cannot predict
+// addresses that are apart.
 struct ColumnRun {
   Encoding encoding;
   uint32_t values;
@@ -71,11 +75,11 @@ struct ColumnRun {
   std::span<const std::byte* const> next = {};
 };
 
-// Where blocks of q8_0 or q4_0 are to be, each in two parts: as core/model/layout/column.h has them, or one
-// after the other in the plain order.
+// The destination of blocks of q8_0 or q4_0, each in two parts: as in core/model/layout/column.h, or
+// contiguous.
 struct BlockPlaces {
   std::byte* scales;
-  uint64_t scales_apart;  // bytes from one block's to the next one's
+  uint64_t scales_apart;  // bytes from one block's scale to the next one's
   std::byte* quants;
   uint64_t quants_apart;
 };
@@ -91,31 +95,31 @@ struct ComputeKernels {
   // The same for the block encodings with int8 activations, tokens [first, first + tokens) of x.
   void (*matmul_int8)(Encoding e, const std::byte* weights, uint32_t groups, uint32_t cols,
                       const QuantizedRows& x, uint32_t first, uint32_t tokens, float* y, size_t ldy);
-  // Elements as the bits say, 8 a byte from `bits` on. See ExpandBitmap.
+  // Expands elements as the bits say, 8 a byte from `bits` on. See ExpandBitmap.
   ExpandBitmap expand_bitmap;
   // matmul of at most kFewTokens tokens straight from a bitmap of the groups: bits and values begin with the
-  // first of them. Returns what follows the last value taken, or nullptr where there are too few.
+  // first group's. Returns the address behind the last value taken, or nullptr if there are too few values.
   const std::byte* (*gemv_bitmap)(Encoding e, const std::byte* bits, BitmapValues values, uint32_t groups,
                                   uint32_t cols, const float* x, size_t ldx, uint32_t tokens, float* y,
                                   size_t ldy);
-  // y[t*ldy + i] = sum over c of rows[i][c] * x[t*ldx + c]. A row is encoded_bytes(e, cols) bytes anywhere.
-  // No K-quants, here and of columns: no store has columns of them.
+  // y[t*ldy + i] = sum over c of rows[i][c] * x[t*ldx + c]. A row is encoded_bytes(e, cols) bytes at any
+  // address. Neither this nor the kernels of columns take K-quants: no store has columns of them.
   void (*dots)(Encoding e, std::span<const std::byte* const> rows, uint32_t cols, const float* x, size_t ldx,
                uint32_t tokens, float* y, size_t ldy);
-  // y[t*ldy + c] += sum over i of h[t*ldh + i] * columns[i][c] for c in [first, last). `first`: a multiple of
-  // 32; `last` too, or the end of the columns.
+  // y[t*ldy + c] += sum over i of h[t*ldh + i] * columns[i][c] for c in [first, last). `first` is a multiple
+  // of 32; `last` too, or it is the end of the columns.
   void (*add_weighted)(const ColumnRun& run, uint32_t first, uint32_t last, const float* h, size_t ldh,
                        uint32_t tokens, float* y, size_t ldy);
-  // The same of the block encodings q8_0 and q4_0, with factors as int8. Adds the squared error of the
-  // factors of the first outputs, and their squares, to squares[0] and [1] if it is not null: of those in the
-  // strip that has `first`. They are much like the others.
+  // The same for the block encodings q8_0 and q4_0, with factors as int8. If `squares` is not null, adds the
+  // squared error of factors to squares[0] and their squares to squares[1], as a sample: only for the strip
+  // that contains `first`.
   void (*add_weighted_int8)(const ColumnRun& run, uint32_t first, uint32_t last, const float* h, size_t ldh,
                             uint32_t tokens, float* y, size_t ldy, double* squares);
-  // Row `row` of `x` (cols values) into out.{q, scale, sum} at `row`. Adds the squared error to squares[0]
-  // and the squared magnitude to squares[1] if `squares` is not null.
+  // Quantizes row `row` of `x` (cols values) into out.{q, scale, sum} at `row`. If `squares` is not null,
+  // adds the squared error to squares[0] and the squared magnitude to squares[1].
   void (*quantize_row)(const float* x, uint32_t row, QuantizedRows& out, double* squares);
 
-  // Weights: blocks of 32 values of f32, f16 or bf16, one after the other from `in` on, as q8_0 or q4_0, with
+  // Weights: encodes blocks of 32 values of f32, f16 or bf16, contiguous from `in` on, as q8_0 or q4_0, with
   // the bits of `encode` (core/model/layout/codec.h). No alignment is required.
   void (*encode_blocks)(Encoding from, const std::byte* in, uint32_t blocks, Encoding to,
                         const BlockPlaces& out);
@@ -125,7 +129,7 @@ struct ComputeKernels {
   void (*layer_norm)(const float* x, const float* weight, const float* bias, float eps, uint32_t n,
                      float* out);
   void (*add)(float* x, const float* y, uint32_t n);  // x += y
-  // out = f(x) * factor; factor nullptr: 1.
+  // out = f(x) * factor; factor nullptr: out = f(x).
   void (*activate)(Activation f, float threshold, const float* x, const float* factor, uint32_t n,
                    float* out);
   void (*f32_to_f16)(const float* x, uint32_t n, uint16_t* out);
@@ -138,12 +142,12 @@ struct ComputeKernels {
                      uint32_t last, uint32_t head_dim, float scale, float* scratch, float* out);
 };
 
-// The best set for this processor, chosen once; or by name ("scalar", "avx2", "avx512-vnni"), nullptr when
-// this processor has it not. The environment is not consulted.
+// Returns the best set for this processor, chosen once; or the set of a name ("scalar", "avx2",
+// "avx512-vnni"), nullptr if this processor cannot run it. No environment variable changes the choice.
 const ComputeKernels& best_kernels();
 const ComputeKernels* kernels_by_name(std::string_view name);
-// What compute.kernels names, "auto" the best. Error: unsupported, naming that key.
+// Returns the set that `compute.kernels` names; "auto": the best. Error: unsupported, naming that key.
 Result<const ComputeKernels*> choose_kernels(const std::string& name);
-std::span<const std::string_view> kernel_names();  // those this processor can run, best first
+std::span<const std::string_view> kernel_names();  // the sets that this processor can run, best first
 
 }  // namespace tierd

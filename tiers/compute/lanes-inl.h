@@ -1,6 +1,6 @@
 // 16 floats, one for each row of a group: one vector of AVX-512 or two of AVX2. Reductions over activations
-// use the same 16 lanes, so that their order is the same on both. Included once per target by simd.cc; no
-// include guard against that.
+// use the same 16 lanes, so that their order is the same on both. Included once per target by simd.cc, so the
+// usual include guard would not do.
 #if defined(TIERD_COMPUTE_LANES_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TIERD_COMPUTE_LANES_INL_H
 #undef TIERD_COMPUTE_LANES_INL_H
@@ -57,7 +57,7 @@ HWY_INLINE Lanes16 load16(const T* p) {
   for (uint32_t i = 0; i < kParts; ++i) r.part[i] = to_f32(p + i * kVector);
   return r;
 }
-// The first `count` (1 … 15) values, the rest zero.
+// Loads the first `count` (1 … 15) values; the rest is zero.
 template <class T>
 HWY_INLINE Lanes16 load_some(const T* p, uint32_t count) {
   T padded[kLanes16] = {};
@@ -95,7 +95,7 @@ TIERD_LANEWISE(max16, hn::Max)
 TIERD_LANEWISE(min16, hn::Min)
 #undef TIERD_LANEWISE
 
-// x where x > least, else 0; 0 for a NaN.
+// Returns x if x > least, else 0; 0 for a NaN.
 HWY_INLINE Lanes16 above16(const Lanes16& x, const Lanes16& least) {
   Lanes16 r;
 #pragma GCC unroll 2
@@ -104,7 +104,7 @@ HWY_INLINE Lanes16 above16(const Lanes16& x, const Lanes16& least) {
   return r;
 }
 
-// a * b + c, fused.
+// Returns a * b + c, fused.
 HWY_INLINE Lanes16 fma16(const Lanes16& a, const Lanes16& b, const Lanes16& c) {
   Lanes16 r;
 #pragma GCC unroll 2
@@ -112,7 +112,7 @@ HWY_INLINE Lanes16 fma16(const Lanes16& a, const Lanes16& b, const Lanes16& c) {
   return r;
 }
 
-// Lane i of 8 is i + (i + 8); those are summed by the same 256-bit instructions on both targets.
+// Adds lanes i and i + 8, then sums the eight results by the same 256-bit instructions on both targets.
 HWY_INLINE float sum16(const Lanes16& x) {
   const hn::CappedTag<float, 8> half;
 #if HWY_TARGET == HWY_AVX3

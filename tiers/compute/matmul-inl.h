@@ -24,9 +24,9 @@ namespace HWY_NAMESPACE {
 
 inline constexpr uint32_t kBlockScales = kGroupRows * 2;  // bytes of a block's 16 scales
 inline constexpr uint32_t kChunk = 64;                    // bytes: four columns of q8_0, eight of q4_0
-inline constexpr uint32_t kMostGemvBytes = 4096;          // that a gemv takes at a time
+inline constexpr uint32_t kMostGemvBytes = 4096;          // bytes that a gemv expands at a time
 
-// What has its scale apart from its decoded values.
+// Returns whether decoded values of the encoding do not include the scale.
 constexpr bool has_scales(Encoding e) {
   return is_quantized(e) && !is_k_quant(e);
 }
@@ -34,18 +34,18 @@ constexpr bool has_scales(Encoding e) {
 template <Encoding E>
 constexpr uint32_t kBlockBytes = kQuantBlock / block_values(E) * block_bytes(E) * kGroupRows;
 
-// Byte kShift/8 of each 32-bit lane of `chunk` as the signed weight of q8_0.
+// Returns byte kShift/8 of each 32-bit lane of `chunk` as the signed weight of q8_0.
 template <int kShift>
 HWY_INLINE V value_q8_0(hn::Vec<U32> chunk) {
   const auto signed_bytes = hn::BitCast(I32(), hn::Xor(chunk, hn::Set(U32(), 0x80808080u)));
   return hn::ConvertTo(F32(), hn::ShiftRight<24>(hn::ShiftLeft<24 - kShift>(signed_bytes)));
 }
-// The four bits at kShift of each 32-bit lane as the signed weight of q4_0.
+// Returns the four bits at kShift of each 32-bit lane as the signed weight of q4_0.
 template <int kShift>
 HWY_INLINE V value_q4_0(hn::Vec<U32> chunk) {
   const auto shifted = hn::ShiftRight<kShift>(chunk);
 #if HWY_TARGET == HWY_AVX3
-  // vpermps looks at the low four bits of each index only, so neither masking nor conversion is needed.
+  // vpermps uses only the low four bits of each index, so neither masking nor conversion is needed.
   const __m512 values = _mm512_setr_ps(-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7);
   return V{_mm512_permutexvar_ps(shifted.raw, values)};
 #else
@@ -54,7 +54,7 @@ HWY_INLINE V value_q4_0(hn::Vec<U32> chunk) {
 #endif
 }
 
-// Column `col` of 16 rows of a float encoding.
+// Returns column `col` of 16 rows of a float encoding.
 template <Encoding E>
 HWY_INLINE Lanes16 one_column(const uint8_t* block, uint32_t col) {
   const uint8_t* p = block + col * kGroupRows * block_bytes(E);
@@ -71,8 +71,8 @@ HWY_INLINE Lanes16 block_scales(const uint8_t* block) {
   return load16(reinterpret_cast<const uint16_t*>(block));
 }
 
-// Columns 4*step … 4*step + 3 of a block of 32; block encodings without their scale. For q4_0, steps 4 … 7
-// are the high nibbles of the chunks of steps 0 … 3.
+// Decodes columns 4*step … 4*step + 3 of a block of 32; block encodings without their scale. For q4_0, steps
+// 4 … 7 are the high nibbles of the chunks of steps 0 … 3.
 template <Encoding E, bool kHigh>
 HWY_INLINE void four_columns(const uint8_t* block, uint32_t step, Lanes16 (&out)[4]) {
   if constexpr (is_quantized(E)) {
@@ -99,8 +99,8 @@ HWY_INLINE void four_columns(const uint8_t* block, uint32_t step, Lanes16 (&out)
   }
 }
 
-// Blocks whose chains of 32 multiply-adds run side by side in a gemv: one chain takes 128 cycles, more than
-// reading a block from memory does.
+// Blocks whose chains of 32 multiply-adds run side by side in a gemv: one chain takes 128 cycles, longer than
+// reading a block from memory.
 template <Encoding E>
 constexpr int kChains = E == Encoding::f32 ? 2 : 4;
 
@@ -124,7 +124,7 @@ HWY_INLINE void add_step(const uint8_t* block, const float* x, size_t ldx, uint3
 template <Encoding E, int N, int B, bool kHigh>
 HWY_INLINE void add_steps(const uint8_t* block, const float* x, size_t ldx, uint32_t first, uint32_t last,
                           Lanes16 (&p)[B][N]) {
-  if constexpr (N == 1) {  // unrolled where it pays: a tenth of the gemv
+  if constexpr (N == 1) {  // unrolling saves a tenth of the gemv
 #pragma GCC unroll 8
     for (uint32_t step = first; step < last; ++step) add_step<E, N, B, kHigh>(block, x, ldx, step, p);
   } else {
@@ -160,8 +160,8 @@ HWY_INLINE void add_blocks(const uint8_t* block, const float* x, size_t ldx, Lan
   }
 }
 
-// Where a gemv takes the blocks of a group from. next<kBytes>(): the next kBytes of it, or nothing where they
-// are not there; rest(bytes): fewer, at the end.
+// The source of a gemv's blocks of a group. next<kBytes>() returns the next kBytes, or NULL if they are
+// missing; rest(bytes): fewer, at the end.
 struct DenseBlocks {
   const uint8_t* at;
 
@@ -173,7 +173,7 @@ struct DenseBlocks {
   const uint8_t* rest(uint32_t bytes) { return std::exchange(at, at + bytes); }
 };
 
-// Those of a bitmap, expanded into the first cache: some hundred cycles' work at a time.
+// Blocks of a bitmap, expanded into the L1 cache: some hundred cycles of work at a time.
 struct BitmapBlocks {
   BitmapBlocks(ExpandBitmap expand_, const Bitmap& bitmap_, const std::byte* bits_, BitmapValues values_)
       : expand(expand_), bitmap(bitmap_), bits(bits_), values(values_) {}
@@ -197,8 +197,8 @@ struct BitmapBlocks {
   alignas(64) std::byte dense[kMostGemvBytes];
 };
 
-// One group by N tokens, weights straight from memory: for few tokens, where reading them is the cost. False
-// where blocks are missing.
+// Multiplies one group by N tokens, with weights straight from memory: for few tokens, for which reading
+// weights is the bottleneck. Returns false if blocks are missing.
 template <Encoding E, int N, class Blocks>
 HWY_INLINE bool multiply_few(Blocks& blocks, uint32_t cols, const float* x, size_t ldx, float* y,
                              size_t ldy) {
@@ -250,8 +250,8 @@ const std::byte* multiply_few_bitmap(ExpandBitmap expand, const std::byte* bits,
   return blocks.values.at;
 }
 
-// The many-token kernel: kGroups groups of decoded weights by N tokens, so that two vectors of weights meet
-// N of activations. Weights are f32, [col][16]; `scales` is [block][16] or null for floats.
+// The many-token kernel: kGroups groups of decoded weights by N tokens, so that two vectors of weights are
+// multiplied by N of activations. Weights are f32, [col][16]; `scales` is [block][16] or null for floats.
 struct Panel {
   const float* weights;
   size_t weights_stride;  // from group to group

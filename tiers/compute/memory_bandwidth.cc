@@ -27,7 +27,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tierd {
 namespace HWY_NAMESPACE {
 
-// Sum of n words, n a multiple of 512: eight sums, so that loads alone bound it.
+// Returns the sum of n words, n a multiple of 512: eight partial sums, so that only loads limit the speed.
 uint64_t sum_words(const uint64_t* words, size_t n) {
   namespace hn = hwy::HWY_NAMESPACE;
   const hn::ScalableTag<uint64_t> d;
@@ -46,7 +46,7 @@ uint64_t sum_words(const uint64_t* words, size_t n) {
   }
   const auto low = hn::Add(hn::Add(s0, s1), hn::Add(s2, s3));
   const auto high = hn::Add(hn::Add(s4, s5), hn::Add(s6, s7));
-  // Lane by lane: the compiler's own sum of a vector adds signed numbers, whose overflow is undefined.
+  // Adds lane by lane: the compiler's own sum of a vector adds signed numbers, whose overflow is undefined.
   HWY_ALIGN uint64_t of_lanes[hn::MaxLanes(d)];
   hn::Store(hn::Add(low, high), d, of_lanes);
   uint64_t sum = 0;
@@ -67,10 +67,10 @@ HWY_EXPORT(sum_words);
 constexpr const char* kOrigin = "memory bandwidth";
 constexpr uint64_t kAlignment = 64;  // of the widest vector
 constexpr uint64_t kShareOfLeft = 4;
-constexpr uint64_t kPieceBytes = uint64_t{2} << 20;           // between two looks at the clock
+constexpr uint64_t kPieceBytes = uint64_t{2} << 20;           // read between two reads of the clock
 constexpr uint64_t kLeastUncachedBytes = uint64_t{64} << 10;  // of a thread
 
-// Pages of its own, large ones where the system gives them, as the weights have.
+// Pages of its own, large ones if the system has them, as for weights.
 class Mapping {
  public:
   explicit Mapping(uint64_t bytes) : bytes_(bytes) {
@@ -91,14 +91,13 @@ class Mapping {
   uint64_t bytes_;
 };
 
-// Cuts memory into pieces, and adds them.
+// Cuts memory into pieces and appends them.
 void add_pieces(std::span<const std::byte> memory, std::vector<const std::byte*>& pieces) {
   for (uint64_t at = 0; at + kPieceBytes <= memory.size(); at += kPieceBytes)
     pieces.push_back(memory.data() + at);
 }
 
-// Each of so many threads reads `part` of the pieces, again and again, after `prepare` was called for it
-// there.
+// Each of `parts` threads reads its `part` of the pieces again and again, after calling `prepare` itself.
 Result<double> read_parts(const std::vector<const std::byte*>& pieces, uint32_t parts, uint64_t part,
                           double seconds, const std::function<void(uint32_t)>& prepare) {
   std::atomic<uint64_t> read{0};
@@ -150,7 +149,7 @@ Result<double> measure_memory_read(uint32_t threads, double seconds, uint64_t by
   }
   std::vector<const std::byte*> pieces;
   add_pieces({memory.get(), part * threads}, pieces);
-  // Written where it is read, so that the pages come to lie near that core.
+  // Each thread writes its part first, so that the pages are allocated near its core.
   return read_parts(pieces, threads, part / kPieceBytes, seconds,
                     [&](uint32_t i) { std::memset(memory.get() + i * part, 1, part); });
 }
@@ -190,7 +189,7 @@ Result<double> measure_uncached_read(uint32_t threads, double seconds, uint64_t 
   uint64_t passes = 0, read_ns = 0, begin_ns = 0;
   std::atomic<bool> over{false};
   const auto end_ns = now_ns() + static_cast<uint64_t>(seconds * 1e9);
-  // Between the barriers all flush, or all read.
+  // Between two barriers all threads flush, or all read.
   bool reads = false;
   std::barrier turn(threads, [&]() noexcept {
     const uint64_t now = now_ns();
@@ -216,7 +215,7 @@ Result<double> measure_uncached_read(uint32_t threads, double seconds, uint64_t 
   try {
     for (uint32_t i = 1; i < threads; ++i) workers.emplace_back(work, i);
   } catch (const std::system_error& error) {
-    // Those that run wait for the ones that there are not.
+    // The threads that started would wait for those that did not.
     for (uint32_t i = static_cast<uint32_t>(workers.size()) + 1; i < threads; ++i) turn.arrive_and_drop();
     over = true;
     turn.arrive_and_drop();

@@ -1,6 +1,6 @@
-// Rows and columns by themselves, each where its slot is: dots of rows, which lie in plain order, and sums of
-// columns (core/model/layout/column.h) by float factors. See kernels.h for the order of reduction. Included
-// once per target by simd.cc.
+// Single rows and columns, each in its slot: dots of rows in plain order, and sums of columns
+// (core/model/layout/column.h) by float factors. See kernels.h for the order of reduction. Included once per
+// target by simd.cc.
 #if defined(TIERD_COMPUTE_NEURONS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TIERD_COMPUTE_NEURONS_INL_H
 #undef TIERD_COMPUTE_NEURONS_INL_H
@@ -26,7 +26,7 @@ namespace HWY_NAMESPACE {
 inline constexpr uint32_t kDotColumns = kDotChains * kLanes16;
 // Tokens whose sums fit into the registers beside a weight.
 inline constexpr int kTokensAtOnce = kParts == 1 ? 4 : 1;
-// Columns whose sums stay in the first-level cache while the neurons stream by.
+// Columns whose sums stay in the L1 cache while the neurons stream by.
 inline constexpr uint32_t kStripColumns = 2048;
 
 HWY_INLINE float one_half(const std::byte* p) {
@@ -44,7 +44,7 @@ struct Block {
   const std::byte* quants;
 };
 
-// Half of a block.
+// Decodes half of a block.
 template <Encoding E>
 HWY_INLINE Lanes16 half_block(const Block& block, bool second) {
   const V scale = hn::Set(F32(), one_half(block.scale));
@@ -66,7 +66,7 @@ HWY_INLINE Lanes16 half_block(const Block& block, bool second) {
   return r;
 }
 
-// The first `count` of the values from `from` on, a multiple of 16; the others are zero.
+// Loads `count` values from `from` on, a multiple of 16; the remaining lanes are zero.
 template <Encoding E>
 HWY_INLINE Lanes16 floats16(const std::byte* values, uint32_t from, uint32_t count) {
   if constexpr (E == Encoding::f32) {
@@ -84,7 +84,7 @@ HWY_INLINE Lanes16 floats16(const std::byte* values, uint32_t from, uint32_t cou
   }
 }
 
-// The same of a row, in plain order.
+// The same for a row, in plain order.
 template <Encoding E>
 HWY_INLINE Lanes16 row16(const std::byte* row, uint32_t from, uint32_t count) {
   if constexpr (is_quantized(E)) {
@@ -95,8 +95,8 @@ HWY_INLINE Lanes16 row16(const std::byte* row, uint32_t from, uint32_t count) {
   }
 }
 
-// Neurons lie apart in memory, and what fetches ahead by itself begins anew with each: while one is computed,
-// the same bytes of the next one are fetched. Bytes of `columns` columns, and where they are in a row.
+// Neurons are apart in memory, and the processor's own prefetching restarts with each: while one neuron is
+// computed, the same bytes of the next are prefetched. bytes_of_columns(): bytes of `columns` columns.
 constexpr uint32_t bytes_of_columns(Encoding e, uint32_t columns) {
   return static_cast<uint32_t>(encoded_bytes(e, columns));
 }
@@ -105,7 +105,7 @@ HWY_INLINE void fetch(const std::byte* from, uint32_t bytes) {
   for (uint32_t i = 0; i < bytes; i += kCacheLine) hwy::Prefetch(from + i);
 }
 
-// One row by N tokens; `next` is computed after it.
+// Multiplies one row by N tokens; `next` is the row after it.
 template <Encoding E, int N>
 HWY_INLINE void dot_row(const std::byte* row, const std::byte* next, uint32_t cols, const float* x,
                         size_t ldx, float* y, size_t ldy) {
@@ -143,13 +143,13 @@ void dots_of(std::span<const std::byte* const> rows, uint32_t cols, const float*
   }
 }
 
-// 32 values, all of a block where they share a scale.
+// 32 values: a whole block in encodings whose blocks share a scale.
 struct Lanes32 {
   Lanes16 half[2];
 };
 
-// The same values as those of the halves. A nibble has 16 values: once a scale they are computed, then looked
-// up.
+// Decodes a block to the same values as half_block. A nibble has 16 values: they are computed once for each
+// scale, then looked up.
 template <Encoding E>
 HWY_INLINE Lanes32 whole_block(const Block& block) {
   if constexpr (E == Encoding::q4_0 && kParts == 1) {
@@ -165,7 +165,7 @@ HWY_INLINE Lanes32 whole_block(const Block& block) {
   }
 }
 
-// Where the columns of a run have the values from `from` on, a multiple of 32.
+// The place in a column of the values from `from` on, a multiple of 32.
 template <Encoding E>
 class ColumnPart {
  public:
@@ -186,7 +186,7 @@ class ColumnPart {
           {floats16<E>(column + values_, 0, kLanes16), floats16<E>(column + values_, kLanes16, kLanes16)}};
     }
   }
-  // 16 of them, the second ones or the first; of floats no more than `count`.
+  // Loads 16 of the values, the first or the second 16; for floats at most `count`.
   HWY_INLINE Lanes16 some16(const std::byte* column, bool second, uint32_t count) const {
     if constexpr (is_quantized(E)) {
       return half_block<E>({column + scale_, column + values_}, second);
@@ -200,11 +200,10 @@ class ColumnPart {
   uint64_t values_;
 };
 
-// Columns whose weights are added to a sum while it is in a register: what a sum costs to load and store is
-// shared by them.
+// Columns whose weights are added to a sum in a register: they share the cost of loading and storing it.
 inline constexpr size_t kColumnsAtOnce = 4;
 
-// Values [strip, strip + n) of N columns for one token; those `next` are computed after them.
+// Adds values [strip, strip + n) of N columns for one token; the columns `next` are computed after them.
 template <Encoding E, size_t N>
 HWY_INLINE void add_columns_at_once(uint32_t values, const std::byte* const* columns,
                                     const std::byte* const* next, uint32_t strip, uint32_t n, const float* h,
@@ -240,7 +239,7 @@ HWY_INLINE void add_columns_at_once(uint32_t values, const std::byte* const* col
   }
 }
 
-// One token: some columns at a time, so that each is read in order.
+// One token: a few columns at a time, so that each is read sequentially.
 template <Encoding E>
 HWY_INLINE void add_to_one(const ColumnRun& run, uint32_t first, uint32_t last, const float* h, float* y) {
   const std::span<const std::byte* const> columns = run.columns;
@@ -265,7 +264,7 @@ HWY_INLINE void add_to_one(const ColumnRun& run, uint32_t first, uint32_t last, 
   }
 }
 
-// N tokens and up to 64 outputs: the sums stay in registers, the weights in the first-level cache.
+// N tokens and up to 64 outputs: the sums stay in registers, the weights in the L1 cache.
 template <Encoding E, int N>
 HWY_INLINE void add_tile(const ColumnRun& run, uint32_t first, uint32_t count, const float* h, size_t ldh,
                          float* y, size_t ldy) {

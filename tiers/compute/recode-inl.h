@@ -1,5 +1,5 @@
-// Weights that are encoded anew in blocks of 32, with the bits of `encode` (core/model/layout/codec.h).
-// Included once per target by simd.cc.
+// Encodes weights in blocks of 32, with the bits of `encode` (core/model/layout/codec.h). Included per target
+// by simd.cc.
 #if defined(TIERD_COMPUTE_RECODE_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TIERD_COMPUTE_RECODE_INL_H
 #undef TIERD_COMPUTE_RECODE_INL_H
@@ -18,7 +18,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tierd {
 namespace HWY_NAMESPACE {
 
-// Eight values at a time, whatever the target: a block is four such vectors.
+// Eight values at a time on every target: a block is four such vectors.
 using Eight = hn::CappedTag<float, 8>;
 inline constexpr uint32_t kEight = 8;
 inline constexpr uint32_t kEights = kQuantBlock / kEight;
@@ -39,7 +39,7 @@ HWY_INLINE hn::Vec<Eight> load_eight(const std::byte* in) {
   }
 }
 
-// A scale as it is stored, and its value in f32, with the bits of f32_to_f16 and f16_to_f32.
+// A scale in its stored bits, and its value in f32, as f32_to_f16 and f16_to_f32 convert it.
 struct Half {
   uint16_t bits;
   float value;
@@ -52,16 +52,16 @@ HWY_INLINE Half rounded_to_half(float value) {
   return {hn::GetLane(hn::BitCast(u16, half)), hn::GetLane(hn::PromoteTo(f32, half))};
 }
 
-// The largest magnitude, in all lanes; a NaN has none.
+// Returns the largest magnitude, in all lanes; a NaN is ignored.
 HWY_INLINE hn::Vec<Eight> magnitude_of(const hn::Vec<Eight> (&block)[kEights]) {
   const Eight d;
   auto most = hn::Zero(d);
-  // Max is its second operand where one is no number.
+  // Max returns its second operand if one is a NaN.
   for (const auto& values : block) most = hn::Max(hn::Abs(values), most);
   return hn::MaxOfLanes(d, most);
 }
 
-// The value of that magnitude, of several the first; zero, where nothing is larger.
+// Returns the first value of the largest magnitude; zero, if that is zero.
 HWY_INLINE float largest_of(const hn::Vec<Eight> (&block)[kEights]) {
   const Eight d;
   const auto magnitude = magnitude_of(block);
@@ -77,8 +77,8 @@ HWY_INLINE float largest_of(const hn::Vec<Eight> (&block)[kEights]) {
   return values[std::countr_zero(all)];
 }
 
-// As `quantize` of the codec, whose bounds are integers: it does not matter which comes first, bounding or
-// rounding. What is added for that leaves no bits for a fraction, so that the sum is rounded to nearest even.
+// Same result as `quantize` of the codec. The bounds are integers, so that bounding may precede rounding. The
+// constant that is added leaves no bits for a fraction, so that the sum is rounded to nearest even.
 HWY_INLINE auto nearest_steps(hn::Vec<Eight> values, float scale, float low, float high) {
   constexpr float kNoFraction = 0x1.8p23F;
   const Eight d;

@@ -18,7 +18,7 @@ bool has_kernel(Encoding from, Encoding to) {
 
 using Form = NeuronRecoding::Form;
 
-// The values of a row, a column or a row group, row after row.
+// Returns the values of a row, a column or a row group, row after row.
 std::vector<float> values_of(Form form, Encoding encoding, uint32_t values, const std::byte* in) {
   const uint64_t bytes = encoded_bytes(encoding, values);
   if (form != Form::group) {
@@ -57,7 +57,7 @@ NeuronRecoding::NeuronRecoding(const Cut& cut, const Encodings& from, const Enco
            after.down_offset(), to_bytes_);
 }
 
-// The last piece has what follows up to `end`.
+// The last piece extends to `end`, padding included.
 void NeuronRecoding::add_part(const Part& part, uint32_t pieces, uint64_t from, uint64_t to, uint64_t end) {
   const uint32_t rows = part.form == Form::group ? kGroupRows : 1;
   const uint64_t in = rows * encoded_bytes(part.from, part.values);
@@ -129,7 +129,7 @@ void NeuronRecoding::encode_row(const Part& part, const ComputeKernels& kernels,
                 {out, encoded_bytes(part.to, part.values)});
 }
 
-// Strip by strip.
+// Encodes strip by strip.
 void NeuronRecoding::encode_column(const Part& part, const ComputeKernels& kernels, const std::byte* in,
                                    std::byte* out) {
   if (!has_kernel(part.from, part.to)) {

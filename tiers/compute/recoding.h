@@ -1,5 +1,5 @@
-// Neurons that are encoded anew while they are moved: those of one edition become those of another one, which
-// has fewer bits, with the very bits that a store would have of them.
+// Neurons that are encoded anew while they are moved: neurons of one edition become those of another one with
+// fewer bits, exactly the bits that a store of that edition would have.
 #pragma once
 
 #include <cstddef>
@@ -15,31 +15,31 @@ namespace tierd {
 
 class NeuronRecoding {
  public:
-  // The cut is into dense bundles or experts, which are all alike; `from` and `to` have as many parts as it.
-  // Columns have no K-quants.
+  // The cut must be into dense bundles or experts, all with the same encodings; `from` and `to` have as many
+  // parts as the cut. No columns in K-quants.
   NeuronRecoding(const Cut& cut, const Encodings& from, const Encodings& to);
 
-  // Bytes of a neuron, without what a slot has behind it.
+  // Bytes of a neuron, without the rest of its slot.
   uint64_t from_bytes() const { return from_bytes_; }
   uint64_t to_bytes() const { return to_bytes_; }
 
-  // What is encoded by itself: a row or a column of a bundle, a row group of an expert. In their order they
-  // cover what becomes of a neuron, padding included.
+  // The unit of encoding: a row or a column of a bundle, a row group of an expert. In order, the pieces cover
+  // the encoded neuron, padding included.
   enum class Form : uint8_t { row, column, group };
   struct Piece {
-    uint64_t from, from_bytes;  // from the begin of the neuron
+    uint64_t from, from_bytes;  // from the beginning of the neuron
     uint64_t to, to_bytes;
   };
   size_t pieces() const { return pieces_.size(); }
   Piece piece(size_t i) const { return pieces_[i].bytes; }
-  uint64_t largest_piece() const;  // of what they become, bytes
+  uint64_t largest_piece() const;  // bytes after encoding
 
-  // `in` and `out` are the piece's bytes in both neurons. Padding becomes zero. Any thread.
+  // `in` and `out` are the piece's bytes in both neurons. Padding is set to zero. Any thread.
   void encode(const ComputeKernels& kernels, size_t piece, const std::byte* in, std::byte* out) const;
-  // All pieces of a neuron.
+  // Encodes all pieces of a neuron.
   void encode_neuron(const ComputeKernels& kernels, const std::byte* in, std::byte* out) const;
 
-  // Squares, summed: of the errors that pieces have once they are encoded, and of their values before.
+  // Sums of squares: of the errors of encoded pieces, and of their values before.
   struct Loss {
     double lost = 0, whole = 0;
     double share() const;  // relative error
@@ -69,7 +69,7 @@ class NeuronRecoding {
   uint64_t to_bytes_ = 0;
 };
 
-// By number of an edition, those that moves of a plan's agent encode anew.
+// Returns, by number of the edition, the recodings of moves of a plan's agent.
 std::vector<std::optional<NeuronRecoding>> recodings_of(const ComputePlan& plan);
 
 }  // namespace tierd

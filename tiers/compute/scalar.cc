@@ -1,5 +1,4 @@
-// The scalar twin: one loop a formula. What it computes is the definition; the SIMD sets are tested against
-// it.
+// The scalar twin: one loop a formula. It defines the results; the SIMD sets are tested against it.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -18,7 +17,7 @@
 namespace tierd {
 namespace {
 
-constexpr uint32_t kChunkBytes = 4;  // of one row
+constexpr uint32_t kChunkBytes = 4;  // bytes of one row in a chunk
 
 uint16_t load_u16(const std::byte* p) {
   uint16_t value;
@@ -32,7 +31,7 @@ const std::byte* block_of(Encoding e, const std::byte* group, uint32_t block) {
 float block_scale(const std::byte* block, uint32_t row) {
   return f16_to_f32(load_u16(block + row * kScaleBytes));
 }
-// The integer q of column j (0 … 31) of a block of q8_0 or q4_0.
+// Returns the integer q of column j (0 … 31) of a block of q8_0 or q4_0.
 int block_value(Encoding e, const std::byte* block, uint32_t row, uint32_t j) {
   const std::byte* chunks = block + kGroupRows * kScaleBytes;
   const auto byte_of = [&](uint32_t b) {
@@ -42,7 +41,7 @@ int block_value(Encoding e, const std::byte* block, uint32_t row, uint32_t j) {
   return j < 16 ? (byte_of(j) & 15) - 8 : (byte_of(j - 16) >> 4) - 8;
 }
 
-// Floats, and K-quants, whose values, scales and all, are multiplied as if they were stored in f32.
+// For floats, and for K-quants, whose values, scales included, are multiplied as if they were stored in f32.
 float dot_values(std::span<const float> w, const float* x) {
   float y = 0;
   for (size_t c = 0; c < w.size(); c += kQuantBlock) {
@@ -92,7 +91,7 @@ const std::byte* gemv_bitmap(Encoding e, const std::byte* bits, BitmapValues val
   return values.at;
 }
 
-// Int8Row has the quantized values of one token.
+// The quantized values of one token.
 struct Int8Row {
   const int8_t* q;
   const float* scale;
@@ -236,7 +235,7 @@ void quantize_row(const float* x, uint32_t row, QuantizedRows& out, double* squa
     int32_t sum = 0;
     for (uint32_t j = 0; j < kQuantBlock; ++j) {
       if (j == kQuantBlock / 2) out.first_sum[size_t{row} * blocks + b] = sum;
-      // The bounds matter where the scale is zero, a rounded denormal or not finite.
+      // The bounds matter if the scale is zero, a rounded denormal or not finite.
       const float ratio = scale == 0 ? 0 : in[j] / scale;
       q[j] = static_cast<int8_t>(
           std::nearbyint(std::isnan(ratio) ? 127.0f : std::clamp(ratio, -127.0f, 127.0f)));

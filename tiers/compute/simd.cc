@@ -25,7 +25,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tierd {
 namespace HWY_NAMESPACE {
 
-// All but the name and what needs more than the target has.
+// Sets all kernels except the name and the kernels that need extensions beyond the target.
 constexpr ComputeKernels float_kernels() {
   ComputeKernels kernels{};
   kernels.matmul = matmul;
@@ -76,7 +76,7 @@ const ComputeKernels* avx512_vnni_kernels() {
     kernels.add_weighted_int8 = N_AVX3::add_weighted_int8<avx512_vnni::Columns>;
     kernels.expand_bitmap = avx2::expand_bitmap;
     kernels.gemv_bitmap = [](auto... rest) { return N_AVX3::gemv_bitmap(avx2::expand_bitmap, rest...); };
-    // Processors before Ice Lake have VNNI, but count no bits in vectors and spread nothing by a mask.
+    // Processors before Ice Lake have VNNI, but neither VBMI2 nor the population counts of vectors.
     if (__builtin_cpu_supports("avx512vbmi2") != 0 && __builtin_cpu_supports("avx512bitalg") != 0 &&
         __builtin_cpu_supports("avx512vpopcntdq") != 0) {
       kernels.expand_bitmap = avx512_vbmi2::expand_bitmap;

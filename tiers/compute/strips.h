@@ -1,9 +1,9 @@
 // The loops around the many-token kernels. Private to tiers/compute.
 //
-// Work goes by strips of kStripGroups row groups and kStripTokens tokens, whose sums lie in one buffer on the
-// stack; inside a strip by panels of columns, so that the panel of x stays in the L2 cache while groups pass;
-// inside a panel by pairs of groups, whose panel of weights stays in L1 while tiles of tokens pass.
-// Panels are whole blocks in order, so the order of reduction is that of a single pass.
+// Work is divided into strips of kStripGroups row groups and kStripTokens tokens, whose sums are in one
+// buffer on the stack; a strip into panels of columns, so that the panel of x stays in the L2 cache for all
+// groups; a panel into pairs of groups, whose weights stay in L1 for all tiles of tokens. Panels are whole
+// blocks in order, so the order of reduction is that of a single pass.
 #pragma once
 
 #include <algorithm>
@@ -27,12 +27,8 @@ struct EvenParts {
   uint32_t whole, parts;
 };
 
-// Kernel has:
-//   kPanelCols, kTileTokens, kGroupsAtOnce (1 or 2)
-//   open_panel(group, count, col, cols): the next tiles are of these groups and columns
-//   bytes(group, col, cols): where those columns of a group lie, to read them ahead
-//   tile(token, count, sums, group_stride): adds the panel's products to sums[g*group_stride + t*16 + r]
-// The i-th of `parts` shares of `bytes`, so that the next panel arrives while the tiles of this one compute.
+// Prefetches the i-th of `parts` shares of `bytes`, so that the next panel arrives during the tiles of this
+// one.
 inline void prefetch_share(std::span<const uint8_t> bytes, uint32_t i, uint32_t parts) {
   constexpr size_t kLine = 64;
   const size_t lines = (bytes.size() + kLine - 1) / kLine;
@@ -41,6 +37,11 @@ inline void prefetch_share(std::span<const uint8_t> bytes, uint32_t i, uint32_t 
   }
 }
 
+// A Kernel has:
+//   kPanelCols, kTileTokens, kGroupsAtOnce (1 or 2)
+//   open_panel(group, count, col, cols): the next tiles use these groups and columns
+//   bytes(group, col, cols): returns the bytes of those columns of a group, to prefetch them
+//   tile(token, count, sums, group_stride): adds the panel's products to sums[g*group_stride + t*16 + r]
 template <class Kernel>
 void matmul_by_strips(Kernel& kernel, uint32_t groups, uint32_t cols, uint32_t tokens, float* y, size_t ldy) {
   alignas(64) float sums[kStripGroups * kStripTokens * kGroupRows];

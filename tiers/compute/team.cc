@@ -15,9 +15,9 @@
 namespace tierd {
 namespace {
 
-// Waking a parked thread takes 20 to 40 us; work shorter than this is done sooner alone.
+// Waking a parked thread takes 20 to 40 us; the caller alone is faster for work shorter than this.
 constexpr uint64_t kWorthWakingNs = 100'000;
-// Work shorter than this is done sooner alone even when the others are awake.
+// The caller alone is faster for work shorter than this, even if the others are awake.
 constexpr uint64_t kWorthSharingNs = 2'000;
 constexpr uint32_t kSpinsBeforeYield = 4096;  // about 0.1 ms
 
@@ -77,13 +77,13 @@ void Team::run(uint64_t n, uint64_t grain, uint64_t cost_ns,
   job_.work = &work;
   busy_.store(static_cast<uint32_t>(threads_.size()), std::memory_order_relaxed);
   epoch_.fetch_add(1, std::memory_order_seq_cst);
-  // A worker says that it parks before it looks at the epoch a last time, so one of the two sees the other.
+  // A worker announces that it parks before it reads the epoch a last time, so one of the two sees the other.
   if (parked_.load(std::memory_order_seq_cst) != 0) {
     ++wake_ups_;
     epoch_.notify_all();
   }
   take_part(0);
-  // On a machine that has other work, too, the last worker may be waiting for this very core.
+  // If other processes use the machine, the last worker may be waiting for this very core.
   for (uint32_t spins = 1; busy_.load(std::memory_order_acquire) != 0; ++spins) {
     relax();
     if (spins % kSpinsBeforeYield == 0) std::this_thread::yield();

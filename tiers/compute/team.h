@@ -1,6 +1,5 @@
-// A few threads that compute one thing together, then the next. The caller is worker 0; the others spin for a
-// moment between two pieces of work, so that the pieces of one step follow each other without anybody being
-// woken, and park when there is nothing to do.
+// A few threads that compute one piece of work together, then the next. The caller is worker 0; the others
+// spin for a moment between two pieces, so that consecutive pieces of a step need no wake-ups, and then park.
 #pragma once
 
 #include <atomic>
@@ -12,20 +11,18 @@
 
 namespace tierd {
 
-// NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): what several threads write lies in lines of its
-// own.
+// NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): padding keeps shared members in separate lines
 class Team {
  public:
   struct Options {
-    uint32_t workers = 1;  // the caller included
-    std::vector<uint32_t> cores =
-        {};  // [workers] that they are bound to, the caller by itself; none: unbound
-    // How long an idle worker looks for work before it parks: about what waking it would cost, so that at
-    // worst it looks in vain for as long again. The gaps inside a dense step, where the caller norms,
-    // quantizes and talks to the kernel, are shorter (15 to 40 us); waits for a disk are far longer.
+    uint32_t workers = 1;              // the caller included
+    std::vector<uint32_t> cores = {};  // [workers] of each worker; the caller binds itself; empty: unbound
+    // How long an idle worker spins before it parks: about the cost of waking it, so that in the worst case
+    // the cost doubles. The gaps inside a dense step, in which the caller normalizes, quantizes and serves
+    // the kernel, are shorter (15 to 40 us); waits for a disk are far longer.
     uint64_t spin_ns = 50'000;
   };
-  // Throws std::system_error when a thread cannot be had.
+  // Throws std::system_error if a thread cannot be created.
   explicit Team(const Options& options);
   ~Team();
   Team(const Team&) = delete;
@@ -33,9 +30,9 @@ class Team {
 
   uint32_t workers() const { return static_cast<uint32_t>(threads_.size()) + 1; }
 
-  // Calls work(begin, end, worker) for pieces that cover [0, n) once; returns when all are done. Pieces are
-  // at least `grain` long (but the last) and shrink towards the end, so that the workers finish together.
-  // `cost_ns`, an estimate, decides whether parked workers are worth waking. One caller at a time.
+  // Calls work(begin, end, worker) for pieces that cover [0, n) once; returns when all are done. Pieces have
+  // at least `grain` items (except the last) and shrink towards the end, so that the workers finish together.
+  // `cost_ns`, an estimate, decides whether parked workers are woken. One caller at a time.
   void run(uint64_t n, uint64_t grain, uint64_t cost_ns,
            const std::function<void(uint64_t begin, uint64_t end, uint32_t worker)>& work);
 

@@ -22,12 +22,11 @@ void choose_experts(std::span<float> scores, uint32_t picks, bool sum_to_one) {
   }
   for (float& score : scores) score /= whole;
 
-  // The last one that is picked, and how many of its equals are: the same as sorting and taking the first
-  // ones.
+  // Finds the last expert in the order of picking; it and those before are the first of a sorted list.
   float sum = 0;
   float last = std::numeric_limits<float>::infinity();
   uint32_t last_at = 0;
-  const auto before = [&](size_t i) {  // in the order of picking, not after `last`
+  const auto before = [&](size_t i) {  // in the order of picking, up to and including `last`
     return larger(scores[i], last) || (!larger(last, scores[i]) && i <= last_at);
   };
   for (uint32_t pick = 0; pick < picks; ++pick) {

@@ -1,4 +1,4 @@
-// What a router's outputs mean.
+// The router's choice of experts.
 #pragma once
 
 #include <cstdint>
@@ -6,9 +6,9 @@
 
 namespace tierd {
 
-// In place: how much each expert gives becomes its softmax; of all but the `picks` largest ones, of equals
-// those of the lowest numbers, 0. `sum_to_one`: those that are left are divided by their sum. A value that is
-// no number is larger than any, so that it is seen in the result and not lost. 1 <= picks <= scores.size().
+// In place: the router's outputs become softmax weights, and all but the `picks` largest become 0; among
+// equals the lower number is picked. `sum_to_one`: the picked weights are divided by their sum. A NaN counts
+// as larger than any number, so that the result shows it. 1 <= picks <= scores.size().
 void choose_experts(std::span<float> scores, uint32_t picks, bool sum_to_one);
 
 }  // namespace tierd

@@ -16,10 +16,10 @@
 namespace tierd {
 namespace {
 
-// Workers share the arena in pieces of this size, and commit about so many bytes in a nanosecond.
+// Workers commit the arena in pieces of this size, at about kCommittedInNs bytes a nanosecond.
 constexpr uint64_t kCommittedAtOnce = uint64_t{32} << 20;
 constexpr uint64_t kCommittedInNs = 4;
-// A core encodes weights anew about so many times as long as it reads them.
+// Encoding weights anew takes a core about this many times as long as reading them.
 constexpr uint64_t kRecodingOfReading = 8;
 
 }  // namespace
@@ -28,7 +28,7 @@ DramAgent::Options DramAgent::Options::of(const AgentContext& context) {
   const ComputeTask& task = *context.compute;
   std::vector<uint32_t> cores = task.cores;
   if (cores.empty()) {
-    // Threads that are not bound are taken for those that the map has first.
+    // Unbound threads are assumed to run on the first cores.
     cores.resize(task.threads);
     std::iota(cores.begin(), cores.end(), 0U);
   }
@@ -62,7 +62,7 @@ DramAgent::DramAgent(Options options, PoolTable& pools, std::unique_ptr<Team> te
       memory_(std::move(memory)) {
   pools.add_memory(options_.memory, memory_.bytes());
   pools.add_activations(options_.number, executor_.activations());
-  // What follows the arena always is: a device may know its pages.
+  // The range behind the arena is always in use: a device may know its pages.
   const ReservedMemory::Range ranges[] = {{0, options_.arena_bytes},
                                           {options_.arena_bytes, memory_.bytes().size()}};
   memory_.use(memory_.bytes().size(), ranges);
@@ -72,12 +72,12 @@ DramAgent::DramAgent(Options options, PoolTable& pools, std::unique_ptr<Team> te
   }
 }
 
-// Its pages go.
+// The memory's pages go.
 DramAgent::~DramAgent() {
   pools_.keep_pages(options_.memory, {});
 }
 
-// Beside these, which lie in the arena, the staging always stays, to the end of its last page.
+// The staging's pages stay as well, to the end of its last page.
 void DramAgent::keep_pages(std::vector<PageRange> of_arena) {
   const uint64_t end = options_.arena_bytes + options_.staging_bytes;
   if (options_.staging_bytes != 0)
@@ -86,7 +86,7 @@ void DramAgent::keep_pages(std::vector<PageRange> of_arena) {
 }
 
 Submit DramAgent::submit(const Message& message, const Payload& payload) {
-  // A credit comes back with the polled completion.
+  // A credit is free again once its completion has been polled.
   if (queue_.size() + done_.size() >= options_.credits) return Submit::busy;
   queue_.push_back({message, payload});
   return Submit::ok;
@@ -172,7 +172,7 @@ void DramAgent::run(const Message& message, const Payload& payload, Done& done) 
   if ((message.flags & kRunAfter) != 0) executor_.after(message.site, payload.rows);
 }
 
-// In order: a slot may be emptied by one and filled by the next.
+// In order: a slot may be emptied by one copy and filled by the next.
 void DramAgent::move(const Request& request, Done& done) {
   const uint64_t end = options_.arena_bytes + options_.staging_bytes;
   const std::span<const std::byte> source = pools_.memory(request.message.from);
@@ -190,8 +190,8 @@ void DramAgent::move(const Request& request, Done& done) {
   }
 }
 
-// Bitmaps of another memory become what they were made of. That memory is not this one: nothing is read where
-// something was written.
+// Expands bitmaps of another memory to the edition that they were made of. That memory must not be this one,
+// so that no copy reads bytes that another has written.
 void DramAgent::expand(const Request& request, Done& done) {
   const auto& [message, payload] = request;
   const ComputePlan& plan = executor_.plan();
@@ -234,7 +234,7 @@ void DramAgent::expand(const Request& request, Done& done) {
   }
 }
 
-// Neurons of another memory become those of an edition of fewer bits.
+// Encodes neurons of another memory anew, to an edition of fewer bits.
 void DramAgent::recode(const Request& request, Done& done) {
   const auto& [message, payload] = request;
   const NeuronRecoding& recoding = *recoding_of(message.edition);

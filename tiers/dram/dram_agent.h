@@ -1,9 +1,8 @@
-// The DRAM tier: an arena and staging blocks that reads land in, and the CPU that computes on them. Answers
-// `run` (neurons of a site, the dense segments around it, or both, with what it takes of other agents; also
-// joint runs, which it does not ask for: being given a run costs it nothing),
-// `move` (slots from any memory of this process into this one), `resize` (which of the arena's addresses are
-// in use: all of them before the first one), `raise` and `cancel` (never in time: work here is done in
-// order).
+// The DRAM tier: an arena and staging blocks in which reads land, and the CPU that computes from them. Serves
+// `run` (neurons of a site, the dense segments around it, or both, with takes from other agents; also joint
+// runs, which it does not request, because receiving a run costs it nothing), `move` (slots from any memory
+// of this process into this one), `resize` (which of the arena's addresses are in use: before the first one,
+// all), `raise` and `cancel` (always too late: the agent works in order).
 #pragma once
 
 #include <cstdint>
@@ -28,20 +27,20 @@ class DramAgent final : public Agent, public Products {
  public:
   struct Options {
     uint16_t number = 0;                 // the agent's
-    MemoryId memory = 1;                 // its memory's
+    MemoryId memory = 1;                 // the memory's
     uint64_t arena_bytes = 0;            // addresses for slots of all sites
-    uint64_t staging_bytes = 0;          // follows the arena
-    uint64_t tensor_bytes = 0;           // resident tensors; follow the staging
-    std::vector<uint64_t> tensors = {};  // [TensorId] where each begins in all that memory
-    std::vector<uint32_t> cores = {};    // over whose NUMA nodes the memory is interleaved
+    uint64_t staging_bytes = 0;          // behind the arena
+    uint64_t tensor_bytes = 0;           // resident tensors; behind the staging
+    std::vector<uint64_t> tensors = {};  // [TensorId] bytes from the beginning of the memory
+    std::vector<uint32_t> cores = {};    // the memory is interleaved over the NUMA nodes of these
     uint32_t credits = 64;
 
-    // Those of an agent that is made for the context's task.
+    // Returns the options for the context's task.
     static Options of(const AgentContext& context);
   };
-  // Registers its memory (arena, staging, tensors; the first two of them 4096-aligned) and its activations,
-  // and says which pages of the memory stay: those of the staging, and of the arena those that a `resize` has
-  // named. The table outlives the agent.
+  // Registers its memory (arena, staging, tensors; the first two 4096-aligned) and its activations, and
+  // declares which pages of the memory stay: those of the staging, and those of the arena that a `resize` has
+  // named. The table must outlive the agent.
   static Result<std::unique_ptr<DramAgent>> create(const Options& options, PoolTable& pools, ComputePlan plan,
                                                    const ComputeKernels& kernels, std::unique_ptr<Team> team);
 
@@ -57,15 +56,15 @@ class DramAgent final : public Agent, public Products {
     tierd::linear(executor_.kernels(), *team_, matrix, x, rows, y);
   }
 
-  // Whether neurons of this move are encoded anew.
+  // Returns whether neurons of this move are encoded anew.
   bool encodes(const Message& message) const {
     return (message.flags & kRecode) != 0 && recoding_of(message.edition) != nullptr;
   }
-  // What of a move comes from the other memory, or, where its neurons are encoded anew, what they become: by
-  // whoever sends them.
+  // Returns the bytes of a move that cross from the other memory; if neurons are encoded anew, the encoded
+  // bytes, since the sender encodes.
   uint64_t crossing_bytes(const Message& message, const Payload& payload) const;
 
-  // On the agent's thread, or when nothing is in flight.
+  // [the agent's thread, or while no message is in flight]
   AgentCounts counts() const;
 
  private:

@@ -12,7 +12,7 @@
 namespace tierd {
 namespace {
 
-// What the sums of one worker may take at a time, so that they stay in its second cache from run to run.
+// Bytes of one worker's sums at a time, so that they stay in its L2 cache from run to run.
 constexpr uint64_t kSumBytes = 256 << 10;
 
 }  // namespace
@@ -158,7 +158,7 @@ uint64_t Executor::compute(const SiteWork& site, const Rows& cut, uint32_t editi
   return bytes;
 }
 
-// What a row does not use is zero to it.
+// Results of neurons that a row does not use are set to zero.
 void Executor::silence(const SiteWork& site, const Rows& cut, uint32_t rows, std::span<const Unit> units,
                        const uint64_t* row_masks) {
   for (const Unit& unit : units) {
@@ -169,8 +169,7 @@ void Executor::silence(const SiteWork& site, const Rows& cut, uint32_t rows, std
   }
 }
 
-// The workers share the row groups of all pieces, whichever they belong to: a row's bits do not depend on who
-// computes it.
+// The workers share the row groups of all pieces: a row's bits do not depend on the worker that computes it.
 void Executor::multiply(const Product& product, std::span<const Piece> pieces, uint64_t groups,
                         uint64_t bytes, uint32_t rows) {
   if (groups == 0) return;
@@ -217,7 +216,7 @@ void Executor::multiply(const Product& product, const Piece& piece, uint64_t ski
   }
 }
 
-// Two phases: what each neuron is worth, shared by neurons; then their weighted columns.
+// Two phases: each neuron's value, divided by neurons; then the weighted columns.
 uint64_t Executor::compute(const SiteWork& site, const Bundles& cut, uint32_t edition, uint32_t rows,
                            std::span<const Unit> units, const std::byte* memory, Asked asked) {
   const Bundle bundle = cut.bundle(plan_.editions[edition]);
@@ -303,17 +302,17 @@ uint64_t Executor::compute(const SiteWork& site, const Columns& cut, uint32_t ed
   return n * bytes;
 }
 
-// Shared by output columns, so that the order of the sums depends on no worker.
+// Divided by output columns, so that the order of the sums depends on no worker.
 void Executor::add_columns(const SiteWork& site, const Column& column, std::span<const Unit> units,
                            std::span<const std::byte* const> columns, const Factors& factors, uint32_t rows) {
   const uint64_t n = units.size();
   const uint64_t blocks = (uint64_t{column.rows} + kQuantBlock - 1) / kQuantBlock;
-  // Each worker one share: short pieces of columns that lie apart are what memory is slowest at.
+  // One share for each worker: short pieces of columns that are apart are the slowest to read.
   const uint64_t share = (blocks + team_->workers() - 1) / team_->workers();
   const uint64_t in_cache = kSumBytes / sizeof(float) / kQuantBlock / std::max(1U, rows);
   const uint64_t block_of_columns = std::max<uint64_t>(1, n * encoded_bytes(column.encoding, kQuantBlock));
   const uint64_t least = std::max({uint64_t{1}, kGrainBytes / block_of_columns, std::min(share, in_cache)});
-  // What is shared has scales by itself where it ends as a strip does.
+  // Shares end at strips, so that each has whole scales.
   const uint64_t grain = least < kStripBlocks ? least : align_up(least, kStripBlocks);
   team_->run(blocks, grain, cost_of(n * column.encoded(), rows),
              [&](uint64_t begin, uint64_t end, uint32_t worker) {
@@ -451,7 +450,7 @@ void Executor::attend(const Step& step, std::span<const RowInfo> rows) {
              });
 }
 
-// The angles of a batch are the same in every layer.
+// The angles of a batch are the same in every layer, so they are computed once.
 void Executor::prepare_rotation(std::span<const RowInfo> rows) {
   const auto same = [&] {
     if (rotation_positions_.size() != rows.size()) return false;

@@ -17,34 +17,34 @@ namespace tierd {
 
 class Executor {
  public:
-  // `team` outlives the executor and is used by the calling thread alone.
+  // `team` must outlive the executor and is used only by the calling thread.
   static Result<Executor> create(ComputePlan plan, const ComputeKernels& kernels, Team& team);
 
   const ComputePlan& plan() const { return plan_; }
   std::span<std::byte> activations() const { return activations_.bytes(); }
-  // The values of a resident tensor; they stay where they are.
+  // Sets the address of a resident tensor's values, which are not copied.
   void set_tensor(TensorId id, const float* data);
 
-  // The segment before a site, then what its kernels need of the input (int8 blocks).
+  // Runs the segment before a site, then prepares the input for the site's kernels (int8 blocks).
   void before(uint32_t site, std::span<const RowInfo> rows);
-  // Copies what others have made of the site's input, and of what the segment before has chosen.
+  // Copies columns of the site's input, and of the preceding segment's choice, that other agents computed.
   void take_input(uint32_t site, uint32_t rows, std::span<const Take> takes);
-  // Adds to what this one has computed of the site, or puts in its places, what others have.
+  // Adds other agents' results of the site to those computed here, or stores them at their places.
   void take_results(uint32_t site, std::span<const RowInfo> rows, std::span<const Take> takes);
-  // The results of the site are zero for these rows, until neurons give them.
+  // Sets the results of the site to zero for these rows, before neurons add to them.
   void clear(uint32_t site, uint32_t rows);
-  // What is asked of neurons beside their results.
+  // Options of a computation of neurons, beside their results.
   struct Asked {
-    // [neurons of the site x mask_words(rows)] which rows use which neuron; NULL: all use all. To a row that
-    // does not use it a neuron gives nothing.
+    // [neurons of the site x mask_words(rows)] which rows use which neuron; NULL: all rows use all. A neuron
+    // adds nothing to a row that does not use it.
     const uint64_t* row_masks = nullptr;
-    bool measure = false;  // SiteWork::contribution is wanted
-    bool tell = false;     // or of it only whether it is 0
+    bool measure = false;  // compute SiteWork::contribution
+    bool tell = false;     // or only whether a contribution is 0
   };
-  // Neurons of the site in one edition of it; unit u's bytes are at memory + u.place * 64. Returns the bytes
-  // of weights touched, or nothing where a compressed neuron is not what its bits say: results mean nothing
-  // then. Where results are added, neurons follow in the order of their numbers, all active ones of a run of
-  // kPartialNeurons in one call; their results are added to what is there.
+  // Computes neurons of the site in one of its editions; unit u's bytes are at memory + u.place * 64. Returns
+  // the bytes of weights touched, or nothing if a compressed neuron does not match its bits: the results are
+  // undefined then. If results are added, neurons must be in the order of their numbers, with all active ones
+  // of a run of kPartialNeurons in one call; their results are added to the existing ones.
   std::optional<uint64_t> neurons(uint32_t site, uint32_t edition, std::span<const RowInfo> rows,
                                   std::span<const Unit> units, const std::byte* memory, Asked asked);
   void after(uint32_t site, std::span<const RowInfo> rows);
@@ -59,42 +59,42 @@ class Executor {
   Executor(ComputePlan plan, const ComputeKernels& kernels, Team& team, ReservedMemory activations,
            KvCache kv);
 
-  // A run of output rows, of so many rows of the batch.
+  // A run of output rows, and the inputs that it is multiplied by.
   struct Piece {
-    const std::byte* weights = nullptr;  // or, of a compressed neuron, the bits of the first group
+    const std::byte* weights = nullptr;  // for a compressed neuron the bits of the first group
     Encoding encoding = Encoding::f32;
     uint32_t groups = 0;
     uint32_t first_row = 0;
     uint64_t first_group = 0;  // among all pieces of the call
-    uint32_t first_input = 0;  // lines of what is multiplied, and of the result
+    uint32_t first_input = 0;  // first line of the inputs, and of the results
     uint32_t inputs = 0;
-    BitmapValues values = {};  // of a compressed neuron those of the first group, and where the neuron ends
+    BitmapValues values = {};  // of a compressed neuron: of the first group, up to the neuron's end
     bool whole = true;         // the neuron ends with the piece
   };
-  // What pieces have in common.
+  // The properties that all pieces of a product share.
   struct Product {
     uint32_t n_in;
     BufferId in;
     BufferId out;
-    bool int8;  // of blocks, with the quantized input
+    bool int8;  // multiplies blocks by the quantized input
   };
-  // An expert of a call, and the lines of scratch that its rows have, in their order.
+  // An expert of a call, and its rows' lines of scratch, in the rows' order.
   struct ExpertPart {
     uint32_t number;
     const std::byte* weights;
     uint32_t first_line;
     uint32_t lines;
   };
-  // A neuron, which is at `at`, from `offset` of its dense bytes on: where they are, or their bits and
-  // values.
+  // Returns the piece of a neuron at `at`, from `offset` of its dense bytes on: their address, or that of
+  // their bits and values.
   Piece piece_of(const SiteWork& site, uint32_t edition, uint32_t neuron, const std::byte* at,
                  uint64_t offset) const;
-  // Some groups of such a piece.
+  // Returns some groups of such a piece.
   static BitmapRows compressed_rows(const Piece& piece, uint64_t skip, uint32_t groups, uint32_t cols);
-  // Its first bytes, expanded until the next call; NULL where it is malformed.
+  // Returns the piece's first `bytes`, expanded, valid until the next call; NULL if it is malformed.
   const std::byte* expand_group(const Piece& piece, const CompressedNeurons& compressed, uint64_t bytes);
   void multiply(const Product& product, const Piece& piece, uint64_t skip, uint32_t groups, uint32_t worker);
-  // Bundles and columns. Those that are compressed are expanded some runs at a time.
+  // Computes bundles and columns. Compressed ones are expanded a few runs at a time.
   uint64_t compute_added(const SiteWork& site, uint32_t edition, uint32_t rows, std::span<const Unit> units,
                          const std::byte* memory, Asked asked);
   void run(const Program& program, std::span<const RowInfo> rows);
@@ -116,24 +116,24 @@ class Executor {
                    std::span<const Unit> units, const std::byte* memory, Asked asked);
   uint64_t compute(const SiteWork& site, const Experts& cut, uint32_t edition, uint32_t rows,
                    std::span<const Unit> units, const std::byte* memory, Asked asked);
-  // values[i * stride + k] is what column k is multiplied with for row i.
+  // values[i * stride + k] is the factor of column k for row i.
   struct Factors {
     const float* values;
     size_t stride;
-    bool as_int8;  // with the scales of the blocks
+    bool as_int8;  // use int8 factors, with the scales of the blocks
   };
   // Adds columns, each times its factor, to the site's output.
   void add_columns(const SiteWork& site, const Column& column, std::span<const Unit> units,
                    std::span<const std::byte* const> columns, const Factors& factors, uint32_t rows);
-  // Returns the lengths of the edition's columns, [neurons], NaN where a column was not measured yet.
+  // Returns the lengths of the edition's columns, [neurons], NaN for a column that was not measured yet.
   float* column_lengths(const SiteWork& site, uint32_t edition);
-  // Puts how much the neurons from `begin` to `end` of a call give to row i, columns[k] times
-  // factors[i * stride + k]. Columns whose length is unknown are decoded, and `lengths` filled in.
+  // Writes the contributions of neurons `begin` to `end` of a call to each row i: the length of columns[k]
+  // times |factors[i * stride + k]|. Columns of unknown length are decoded, and their entries of `lengths`
+  // filled in.
   void measure(const SiteWork& site, const Column& column, std::span<const Unit> units,
                std::span<const std::byte* const> columns, float* lengths, const float* factors, size_t stride,
                uint32_t rows, uint64_t begin, uint64_t end);
-  // Puts |factors[i * stride + k]|, what the results of row i get of column k, where `measure` puts its
-  // length times that.
+  // Writes |factors[i * stride + k]| to the places where `measure` writes that times the column's length.
   void tell(const SiteWork& site, std::span<const Unit> units, const float* factors, size_t stride,
             uint32_t rows);
   void silence(const SiteWork& site, const Rows& cut, uint32_t rows, std::span<const Unit> units,
@@ -143,7 +143,7 @@ class Executor {
   void route(const Step& step, uint32_t rows);
   void pick(const Step& step, const RowInfo& info, float* out);
   void add_chosen(const Step& step, const RowInfo& info, const float* given);
-  // `groups`, `bytes`: of all pieces; `rows`: inputs that a read of the weights serves.
+  // `groups` and `bytes` are over all pieces; `rows` is the number of inputs that one read of weights serves.
   void multiply(const Product& product, std::span<const Piece> pieces, uint64_t groups, uint64_t bytes,
                 uint32_t rows);
   float* row(BufferId buffer, uint32_t i) {
@@ -156,8 +156,8 @@ class Executor {
 
   struct alignas(64) Worker {
     std::vector<float> scores;  // of one attention head
-    ExpandedLines dense;        // groups that it has expanded
-    bool malformed = false;     // a neuron of the present call
+    ExpandedLines dense;        // groups that this worker has expanded
+    bool malformed = false;     // found a malformed neuron in the present call
     double squares[2] = {0, 0};
   };
 
@@ -170,16 +170,16 @@ class Executor {
   std::vector<uint32_t> strides_;
   std::vector<const float*> tensors_;
   QuantizedRows quantized_;
-  std::vector<uint32_t> rotation_positions_;  // what `rotation_` was made for
-  std::vector<float> rotation_;               // [rows][pairs that turn][cos, sin]
+  std::vector<uint32_t> rotation_positions_;  // positions for which `rotation_` was computed
+  std::vector<float> rotation_;               // [rows][rotated pairs][cos, sin]
   std::vector<Worker> workers_;
   std::vector<const std::byte*> gates_, ups_, downs_;  // of the neurons of one call
   std::vector<float> factors_;                         // [rows x channels of one call]
   std::vector<std::vector<float>> column_lengths_;     // [editions][neurons], empty if never measured
   std::vector<ExpertPart> experts_;                    // computed together
-  std::vector<uint32_t> lines_;                        // of them: whose row each line is
+  std::vector<uint32_t> lines_;                        // the row of each line of scratch
   ExpandedLines expanded_;                             // neurons that are computed together
-  std::vector<Unit> expanded_units_;                   // and where they are in it
+  std::vector<Unit> expanded_units_;                   // their places in `expanded_`
 };
 
 }  // namespace tierd

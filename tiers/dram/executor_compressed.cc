@@ -9,7 +9,7 @@
 namespace tierd {
 namespace {
 
-// So many dense bytes are expanded at a time, and computed from while they are in a cache; at least one run.
+// Dense bytes that are expanded at a time, at least one run, and computed from while they are in a cache.
 constexpr uint64_t kExpandedBytes = 2 << 20;
 
 }  // namespace
@@ -25,7 +25,7 @@ Executor::Piece Executor::piece_of(const SiteWork& site, uint32_t edition, uint3
   const uint64_t before = bitmap.bits_bytes(offset);
   const uint64_t values = compressed->bytes[neuron] - bits;
   piece.weights = at + before;
-  // What the bits before say may be more than there is.
+  // The bits before it may announce more values than the neuron has.
   piece.values.at = at + bits + std::min(values, count_bits(at, before) * bitmap.element_bytes);
   piece.values.end = at + bits + values;
   return piece;
@@ -68,7 +68,7 @@ uint64_t Executor::compute_added(const SiteWork& site, uint32_t edition, uint32_
   uint64_t bytes = 0;
   for (size_t first = 0; first < units.size();) {
     size_t end = std::min<size_t>(units.size(), first + most);
-    // Only whole runs are computed together.
+    // Runs are never split.
     while (end < units.size() && end > first + 1 && units[end].unit / run == units[end - 1].unit / run) --end;
     const std::span<const Unit> some = units.subspan(first, end - first);
     std::byte* const out = room_for(expanded_, some.size() * dense);

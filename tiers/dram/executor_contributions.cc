@@ -1,4 +1,4 @@
-// What neurons give to each row, beside what they give to the results.
+// Contributions of neurons to each row, which are computed beside the results.
 #include <cmath>
 #include <limits>
 #include <vector>

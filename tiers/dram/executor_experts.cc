@@ -1,5 +1,5 @@
-// Experts of a mixture: who of them a row uses, and what they give it; whole ones are computed here, others
-// as any columns.
+// Experts of a mixture: the router's choice, and the results of experts. Whole experts are computed here;
+// experts cut into columns are computed as any columns.
 #include <algorithm>
 
 #include "tiers/dram/choose_experts.h"
@@ -47,8 +47,8 @@ void Executor::add_chosen(const Step& step, const RowInfo& info, const float* gi
 }
 
 // As many experts at a time as scratch has lines for their rows: in decoding all of a message, so that the
-// workers meet three times and not three times for each. The results of each row are added in the order of
-// the experts' numbers, whatever was computed together.
+// workers synchronize three times and not three times for each expert. The results of each row are added in
+// the order of the experts' numbers, whichever were computed together.
 uint64_t Executor::compute(const SiteWork& site, const Experts& cut, uint32_t edition, uint32_t rows,
                            std::span<const Unit> units, const std::byte* memory, Asked /*asked*/) {
   experts_.clear();

@@ -1,5 +1,4 @@
-// Keys and values of every layer, sequence and position: [layer][sequence][position][kv_dim], keys and values
-// apart.
+// The KV cache: [layer][sequence][position][kv_dim], keys and values apart.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +13,7 @@ class KvCache {
  public:
   static Result<KvCache> create(const ComputePlan& plan);
 
-  // Stores one row: kv_dim keys and kv_dim values, rounded to f16 where the cache is f16.
+  // Stores one row: kv_dim keys and kv_dim values, rounded to f16 in a cache of f16.
   void store(const ComputeKernels& kernels, uint32_t layer, uint32_t sequence, uint32_t position,
              const float* keys, const float* values);
   // Attention of one query head, see ComputeKernels::attend_f16. `scratch`: context floats.

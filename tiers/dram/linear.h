@@ -1,4 +1,4 @@
-// A product of a matrix in the host's memory, row group by row group, as the neurons of a site.
+// Multiplies by a matrix in the host's memory, row group by row group, as neurons of a site are multiplied.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,7 @@
 
 namespace tierd {
 
-// y [rows x n_out] = x [rows x n_in] times the transpose of the matrix, shared by the team. [the team's
-// caller]
+// y [rows x n_out] = x [rows x n_in] times the transpose of the matrix, by the team. [the team's caller]
 void linear(const ComputeKernels& kernels, Team& team, const PackedMatrix& matrix, const float* x,
             uint32_t rows, float* y);
 

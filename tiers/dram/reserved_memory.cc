@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint64_t kHugePage = 2u << 20;
 
-// A range has small pages from `begin` on, huge ones from `first_huge` to `end_huge`, and small ones to
+// The pages of a range: small ones from `begin`, huge ones from `first_huge` to `end_huge`, small ones up to
 // `end`.
 struct PagesOfRange {
   explicit PagesOfRange(const ReservedMemory::Range& range)
@@ -37,7 +37,7 @@ Result<ReservedMemory> ReservedMemory::reserve(uint64_t bytes) {
         fmt::format("cannot reserve {}: {}", format_bytes(static_cast<double>(bytes)), std::strerror(error))};
   };
   if (bytes > SIZE_MAX - 2 * kHugePage) return fail(ENOMEM);
-  // Addresses for one huge page more, so that one that begins at such can be cut out.
+  // Addresses for one more huge page, so that the memory can begin at a multiple of a huge page.
   const uint64_t before = bytes < kHugePage ? 0 : kHugePage;
   const uint64_t whole = align_up(bytes, kPageBytes) + before;
   void* const start =
@@ -51,7 +51,7 @@ Result<ReservedMemory> ReservedMemory::reserve(uint64_t bytes) {
     if (skipped != before) munmap(first + skipped + whole - before, before - skipped);
     first += skipped;
   }
-  // Where the system hands out huge pages unasked, one at the border could commit what no budget knows of.
+  // If the system assigns huge pages by default, one at a border could commit bytes that no budget counts.
   madvise(first, bytes, MADV_NOHUGEPAGE);
   return ReservedMemory({first, bytes});
 }
@@ -61,7 +61,7 @@ ReservedMemory::~ReservedMemory() {
 }
 
 void ReservedMemory::use(uint64_t bytes, std::span<const Range> ranges) {
-  uint64_t given_back = 0;  // all pages before are right
+  uint64_t given_back = 0;  // all pages before it are done
   for (const Range& range : ranges) {
     if (range.begin == range.end) continue;
     const PagesOfRange pages(range);
@@ -77,7 +77,7 @@ void ReservedMemory::use(uint64_t bytes, std::span<const Range> ranges) {
 
 ReservedMemory::Pages ReservedMemory::pages_of(std::span<const Range> ranges) {
   Pages all;
-  uint64_t named = 0;  // all pages before it have been
+  uint64_t named = 0;  // all pages before it have been added
   const auto add = [&](uint64_t begin, uint64_t end) {
     begin = std::max(begin, named);
     if (begin >= end) return;
@@ -100,15 +100,16 @@ void ReservedMemory::commit(const Range& range) {
   madvise(data() + begin, align_up(range.end, kPageBytes) - begin, MADV_POPULATE_WRITE);
 }
 
-// Whole pages, or none.
+// Gives back whole pages.
 void ReservedMemory::give_back(uint64_t begin, uint64_t end) {
   if (begin >= end) return;
   madvise(data() + begin, end - begin, MADV_NOHUGEPAGE);
   madvise(data() + begin, end - begin, MADV_DONTNEED);
 }
 
-// Less than a huge page, of which the rest is not in use. If all of it was, the system keeps it whole until
-// memory is short, although part of it is given back: what is in use is copied to pages of its own.
+// For a part of a huge page of which the rest is not in use. If all of it was in use, the system keeps the
+// huge page until memory is short, even after a part is given back; so the part in use is copied to small
+// pages.
 void ReservedMemory::use_small_pages(uint64_t begin, uint64_t end) {
   if (begin >= end) return;
   madvise(data() + begin, end - begin, MADV_NOHUGEPAGE);

@@ -1,4 +1,4 @@
-// Anonymous memory that is reserved at once and committed by use.
+// Anonymous memory that is reserved at once and committed as it is used.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ class ReservedMemory {
   using Range = PageRange;
 
   ReservedMemory() = default;
-  // Zeroed, page-aligned; from 2 MiB on aligned to that. Error: no_space.
+  // Zeroed and page-aligned; from 2 MiB on aligned to 2 MiB. Error: no_space.
   static Result<ReservedMemory> reserve(uint64_t bytes);
   ~ReservedMemory();
   ReservedMemory(ReservedMemory&& other) noexcept : memory_(std::exchange(other.memory_, {})) {}
@@ -29,22 +29,23 @@ class ReservedMemory {
   std::span<std::byte> bytes() const { return memory_; }
   std::byte* data() const { return memory_.data(); }
 
-  // What is in use of its first `bytes`, a multiple of 4096 or all: ascending ranges. 2 MiB pages are asked
-  // for wherever a whole one lies inside a range, and nowhere else, so that no byte outside is ever
-  // committed, but for what a range's ends leave of pages of 4 KiB. Pages that lie in no range are given back
-  // to the system; they are zero when they are used again. Nobody reads or writes anything of these bytes
-  // meanwhile, and no device knows their pages.
+  // Declares which ascending ranges of the first `bytes`, a multiple of 4096 or all, are in use. Huge pages
+  // (2 MiB) are requested only if they are wholly inside a range, so that no byte outside is ever committed,
+  // except the rest of 4 KiB pages at a range's ends. Pages in no range are given back to the system; they
+  // are zero when they are used again. No thread may access these bytes meanwhile, and no device may know
+  // their pages.
   void use(uint64_t bytes, std::span<const Range> ranges);
-  // These are the pages of ranges that are in use: whole pages, ascending, none of them twice. `use` leaves
-  // those of `inner` behind their addresses as they are, and may put others in the place of the rest. Each
-  // range's ends of less than a huge page are ranges of their own in `all`.
+  // The pages of ranges in use: whole pages, ascending, without duplicates. `use` keeps the pages of `inner`
+  // behind their addresses and may replace all others. In `all`, each range's ends of less than a huge page
+  // are ranges of their own.
   struct Pages {
     std::vector<Range> inner;
     std::vector<Range> all;
   };
   static Pages pages_of(std::span<const Range> ranges);
-  // Commits the pages of what is in use, which would come one by one as they are written: 2 MiB of zeros in
-  // the middle of a read's submission. Before Linux 5.14 they still do. Threads may share the work.
+  // Commits the pages of a range in use, which would otherwise be committed as they are first written: 2 MiB
+  // of zeroing inside a read's submission. Before Linux 5.14 they still are. Several threads may share the
+  // work.
   void commit(const Range& range);
 
  private:

@@ -1,6 +1,6 @@
-// A memory that no read lands in by itself, since its own agent alone reaches it (GLOSSARY.md: apart). The
-// flash agent reads what goes there into its bounce buffer, verifies it, and has it copied from there, beside
-// the reads that follow.
+// A memory that only its own agent reaches, so that no read lands there by itself (GLOSSARY.md: apart). The
+// flash agent reads the extents for it into its bounce buffer, verifies them, and has them copied from there,
+// beside the reads that follow.
 #pragma once
 
 #include <cstddef>
@@ -20,19 +20,20 @@ class ApartMemory {
   };
   struct Copied {
     uint64_t token = 0;
-    DoneStatus status = DoneStatus::ok;  // else nothing is known of what was to be copied
-    uint16_t error = 0;                  // a code of the device's
+    DoneStatus status = DoneStatus::ok;  // else the contents of the destinations are undefined
+    uint16_t error = 0;                  // the device's error code
   };
 
   virtual ~ApartMemory() = default;
-  // How many bytes can be copied to: no copy goes beyond them.
+  // Returns the bytes of the memory: no copy exceeds them.
   virtual uint64_t bytes() const = 0;
-  // Begins the copies of one read, side by side with those that were begun before. What they come from stays
-  // as it is until poll() has told of the token. Never waits. [whoever drives the agent, as all that follows]
+  // Begins the copies of one read, side by side with those that were begun before. Their sources stay
+  // unchanged until poll() has returned the token. Never waits. [the thread that drives the agent, as for all
+  // below]
   virtual void begin(uint64_t token, std::span<const Copy> copies) = 0;
-  // Tells of copies that are over: how many, at most as many as have room. Never waits.
+  // Writes completions of copies to `copied`, as many as fit, and returns how many. Never waits.
   virtual size_t poll(std::span<Copied> copied) = 0;
-  // Awaits what was begun; the bounce buffer goes then.
+  // Waits until all copies have ended; the bounce buffer is freed after it.
   virtual void release() = 0;
 };
 

@@ -31,15 +31,15 @@ Error failed_read(const std::string& path, uint64_t bytes, int32_t result) {
   return {Code::io_error, path, fmt::format("a read of at most {} B failed: {}", bytes, why)};
 }
 
-// What this thread has taken of a core.
+// Returns the processor time of this thread in seconds.
 double thread_seconds() {
   timespec busy{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &busy);
   return static_cast<double>(busy.tv_sec) + static_cast<double>(busy.tv_nsec) * 1e-9;
 }
 
-// The reads of one round through the file: pieces of read_bytes, shorter at the end of a part. What is left
-// of a whole file beyond the last multiple that direct I/O reads is left out.
+// Returns the reads of one round through the file: pieces of read_bytes, shorter at the end of a part. The
+// end of a whole file behind the last multiple that direct I/O reads is left out.
 Result<std::vector<FileRange>> plan_reads(const std::string& path, const ReadPattern& pattern) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
@@ -47,7 +47,7 @@ Result<std::vector<FileRange>> plan_reads(const std::string& path, const ReadPat
                  std::generic_category().message(errno)};
   }
   const auto size = static_cast<uint64_t>(status.st_size);
-  // Some slack: file systems account their own blocks differently.
+  // Some slack, because file systems account their own blocks differently.
   if (static_cast<uint64_t>(status.st_blocks) * 512 < size / 10 * 9) {
     return Error{Code::invalid_argument, path, "has holes, which are not read from the disk"};
   }
@@ -157,7 +157,7 @@ Result<ReadRate> measure_read(const std::string& path, const ReadPattern& patter
                     pattern.depth, bytes, kDirectIoAlignment, kMostBufferBytes)};
   }
   TIERD_ASSIGN(const std::vector<FileRange> reads, plan_reads(path, pattern));
-  // No measurement takes more than a quarter of what memory is left.
+  // A measurement takes at most a quarter of the free memory.
   const uint64_t room = memory_left().left_bytes / 4;
   const auto depth = static_cast<uint32_t>(std::clamp<uint64_t>(room / bytes, 1, pattern.depth));
   const uint64_t buffer_bytes = bytes * depth;
@@ -167,7 +167,7 @@ Result<ReadRate> measure_read(const std::string& path, const ReadPattern& patter
   const ReadMemory memory = places == 0 ? nullptr : reserve_read_memory(places * bytes);
   if (places != 0 && memory == nullptr)
     return Error{Code::no_space, path, fmt::format("no memory for {} B", pattern.memory_bytes)};
-  // After the memory, so that it goes first: it waits for the reads that write there.
+  // Declared after the memory and so destroyed first: its destructor waits for the reads that write there.
   TIERD_ASSIGN(const auto device,
                open_device(path, {.kind = pattern.kind, .depth = depth, .direct = pattern.direct}));
   device->register_memory({buffer.get(), buffer_bytes});

@@ -1,5 +1,5 @@
-// Memory of the flash agent for reads that cannot land where their extents belong: what lies packed in the
-// file, or apart in memory. Pages of one block, given out first fit; not for two threads.
+// Memory of the flash agent for reads that cannot land at their destinations: extents that are packed in the
+// file, or apart in memory. Pages of one block, allocated first fit; used by one thread.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace tierd {
 
 class BounceBuffer {
  public:
-  // None: nothing can be taken.
+  // An empty buffer: take() always fails.
   BounceBuffer() = default;
   // `bytes` is a multiple of 4096. Error: no_space.
   static Result<BounceBuffer> create(uint64_t bytes);
@@ -22,8 +22,8 @@ class BounceBuffer {
   uint64_t bytes() const { return bytes_; }
   std::span<std::byte> memory() const { return {memory_.get(), bytes_}; }
 
-  // `bytes`, a multiple of 4096, that lie side by side at a multiple of 4096. Empty when there is no room
-  // now; what is no more than all of it fits once everything was given back.
+  // Allocates `bytes` contiguous bytes, a multiple of 4096, at a multiple of 4096. Empty if there is no room
+  // now; a request of at most bytes() succeeds once everything was given back.
   std::span<std::byte> take(uint64_t bytes);
   void give_back(std::span<std::byte> taken);
 
@@ -35,7 +35,7 @@ class BounceBuffer {
 
   uint64_t bytes_ = 0;
   ReadMemory memory_;
-  std::vector<Room> free_;  // by offset, never side by side
+  std::vector<Room> free_;  // by offset, never adjacent
 };
 
 }  // namespace tierd

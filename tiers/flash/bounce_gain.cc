@@ -11,15 +11,15 @@
 namespace tierd {
 namespace {
 
-constexpr uint64_t kReadBytes = uint64_t{16} << 10;  // a neuron's
-constexpr double kSecondsEachWay = 0.025;            // in turn, so many times
+constexpr uint64_t kReadBytes = uint64_t{16} << 10;  // the size of a neuron
+constexpr double kSecondsEachWay = 0.025;            // one measurement; both ways alternate
 constexpr size_t kRounds = 3;
-// What fits into caches is as good as a bounce buffer, and a server's hold hundreds of MB; far beyond them,
-// more makes no difference.
+// Memory that fits into caches is as fast as a bounce buffer, and a server's caches hold hundreds of MB; far
+// beyond them, the size makes no difference.
 constexpr uint64_t kLeastMemory = uint64_t{64} << 20;
 constexpr uint64_t kMostMemory = uint64_t{1} << 30;
 
-// A disk has a moment now and then in which it is fast, or stands still.
+// The median, since a disk is unusually fast or stalls now and then.
 double median(std::array<double, kRounds> rates) {
   std::nth_element(rates.begin(), rates.begin() + kRounds / 2, rates.end());
   return rates[kRounds / 2];

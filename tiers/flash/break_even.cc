@@ -17,13 +17,13 @@ namespace {
 
 constexpr uint64_t kSmallBytes = uint64_t{4} << 10;
 constexpr uint64_t kLargeBytes = uint64_t{128} << 10;
-// What else the machine does makes a round slower, never faster: the best of them is the disk's own. One
-// round of 60 ms each gave 20 to 36 kB beside a compiler.
+// Other load of the machine makes a round slower, never faster: the best round is the disk's own. Single
+// rounds of 60 ms each gave 20 to 36 kB beside a compiler.
 constexpr uint32_t kGapRounds = 8;
-constexpr double kSeconds = 0.02;  // of each size in a round
+constexpr double kSeconds = 0.02;  // for each size in a round
 
-// The nearest power of two by ratio. Around the best gap the time is flat (16, 32 and 64 KiB: 7.3, 7.7
-// and 7.4 tokens/s of the 1.1B shape), and a finer figure would carry nothing but noise from run to run.
+// Rounds to the nearest power of two by ratio. Around the best gap the time is flat (16, 32 and 64 KiB: 7.3,
+// 7.7 and 7.4 tokens/s of the 1.1B shape), so finer digits are noise.
 uint64_t rounded(uint64_t bytes) {
   if (bytes == 0) return 0;
   const uint64_t below = std::bit_floor(bytes);

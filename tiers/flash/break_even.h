@@ -1,5 +1,5 @@
-// How much between two extents is read through instead of reading twice, measured: half of what would take as
-// long either way (ReadCurve::Request).
+// Measures the longest gap between two extents that is worth reading: half of the break-even with a second
+// request (ReadCurve::Request).
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace tierd {
 
-// A smaller file says nothing: it has fewer places than reads in flight, which would be the same few again
-// and again, from the device's own memory. Its runs are joined only where they touch.
+// A smaller file gives no result: it has fewer places than reads in flight, so that the reads repeat and come
+// from the device's own memory. Its runs are joined only if they touch.
 inline constexpr uint64_t kLeastGapFile = uint64_t{8} << 20;
 
 struct BreakEven {
@@ -19,8 +19,8 @@ struct BreakEven {
   std::string how;     // "measured: 10 µs a request, 2.1 GB/s …", a line for reports
 };
 
-// Measures it on the file itself, in less than half a second. Errors: those of measure_read; invalid_argument
-// for a file so small that it says nothing.
+// Measures on the file itself, in less than half a second. Errors: those of measure_read; invalid_argument
+// for a file that is too small for a result.
 Result<BreakEven> measure_break_even(const std::string& path, const DeviceOptions& device);
 
 }  // namespace tierd

@@ -23,7 +23,7 @@ Error system_error(const std::string& path, std::string_view what, int error) {
 
 Result<Descriptor> open_file(const std::string& path, bool direct) {
   struct stat status {};
-  // Asked before opening: opening a pipe would wait for its writer.
+  // Checked before opening, because opening a pipe would wait for its writer.
   if (::stat(path.c_str(), &status) != 0) return system_error(path, "cannot open for reading", errno);
   if (!S_ISREG(status.st_mode) && !S_ISBLK(status.st_mode)) {
     return Error{Code::io_error, path, "is neither a file nor a block device"};

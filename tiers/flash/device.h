@@ -1,5 +1,5 @@
-// The devices that the flash agent reads through: io_uring with O_DIRECT, and a pread thread pool where
-// io_uring is forbidden.
+// The devices that the flash agent reads through: io_uring with O_DIRECT, and a pool of threads that call
+// pread if io_uring is forbidden.
 #pragma once
 
 #include <memory>

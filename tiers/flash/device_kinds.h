@@ -11,11 +11,11 @@
 
 namespace tierd {
 
-// Error: unsupported, when the kernel or a sandbox refuses io_uring. `file` is left untouched then.
+// Error: unsupported, if the kernel or a sandbox refuses io_uring. `file` is left unchanged then.
 Result<std::unique_ptr<BlockDevice>> make_uring_device(Descriptor& file, const std::string& path,
                                                        uint32_t depth);
 
-// A few threads that call pread. Error: io_error, when there is no descriptor or thread to be had.
+// A few threads that call pread. Error: io_error, if no descriptor or thread is available.
 Result<std::unique_ptr<BlockDevice>> make_pread_device(Descriptor& file, const std::string& path,
                                                        uint32_t depth);
 

@@ -1,4 +1,4 @@
-// Compressed neurons are expanded here when they land where a memory holds them so.
+// Expands compressed neurons after they have landed, for memories that hold them expanded.
 #pragma once
 
 #include <cstddef>
@@ -14,16 +14,16 @@ namespace tierd {
 
 class Expansion {
  public:
-  // Nothing is expanded.
+  // Expands no extent.
   Expansion() = default;
-  // What `compressed` refers to outlives this; `kernel` is a kernel set's.
+  // The objects that `compressed` refers to must outlive this; `kernel` belongs to a kernel set.
   Expansion(std::span<const CompressedExtents> compressed, ExpandBitmap kernel)
       : compressed_(compressed.begin(), compressed.end()), expand_(kernel) {}
 
-  // Bytes that the neuron of an extent has once it is expanded; 0: it is not compressed.
+  // Returns the bytes of the expanded neuron of an extent; 0: the neuron is not compressed.
   uint32_t bytes(uint32_t extent) const;
-  // `landed` are all bytes of the extent, `into` has as many as bytes() says. Errors: corrupt, where they are
-  // malformed, and a codec's.
+  // `landed` is the whole extent; `into` has bytes() bytes. Errors: corrupt, if it is malformed, and a
+  // codec's.
   Status expand(uint32_t extent, std::span<const std::byte> landed, std::span<std::byte> into) const;
 
  private:

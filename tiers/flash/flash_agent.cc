@@ -16,33 +16,33 @@
 namespace tierd {
 namespace {
 
-// EINTR, EAGAIN, empty reads and the like in the life of one read before the error (or the end of the file)
-// is believed.
+// Retries of one read after EINTR, EAGAIN, an empty read and the like, before its error (or the end of the
+// file) is reported.
 constexpr uint32_t kMostRetries = 100;
 // After EAGAIN: 20 µs, doubling up to 2 ms, so that all retries together take about 0.2 s.
 constexpr uint64_t kFirstPauseNs = 20'000;
 constexpr uint64_t kLongestPauseNs = 2'000'000;
-// Bytes verified in one call of drive, about half a millisecond: whoever drives has other work.
+// Bytes verified in one call of drive, about half a millisecond: the driving thread has other work.
 constexpr uint64_t kVerifyBytes = uint64_t{8} << 20;
-// The device is looked after at least this often while checksums are computed.
+// The device is polled and refilled at least this often while checksums are computed.
 constexpr uint64_t kRefillBytes = uint64_t{256} << 10;
 
-// Reads that share the bounce buffer: a few large ones would leave the device idle between them (seen with
-// three: 0.8 GB/s of 2.7 GB/s).
+// Reads that share the bounce buffer: a few large ones would leave the device idle between them (measured
+// with three: 0.8 GB/s of 2.7 GB/s).
 constexpr uint64_t kBouncedAtOnce = 8;
 
 // New reads go to the device when an eighth of its depth is free: started together they cost one system call
 // and one kick of the device, and seven eighths keep it busy meanwhile.
 constexpr uint32_t kBatchesOfDepth = 8;
-// Whatever their size: with fewer than these a disk idles between its reads.
+// A lower limit whatever their size: with fewer reads a disk idles between them.
 constexpr uint32_t kLeastInFlight = 8;
-// While demands are in flight, a prefetch begins only where less than a quarter of the bytes are that may be:
-// what is read side by side takes from each other.
+// While demands are in flight, a prefetch begins only if less than a quarter of the allowed bytes are in
+// flight, because concurrent reads slow each other down.
 constexpr uint64_t kPrefetchPart = 4;
-// When many reads start together, the device has the first ones while the others are prepared.
+// Reads that start together go to the device in batches, so that it works while the others are prepared.
 constexpr uint32_t kStartedAtOnce = 16;
 
-// This is the index into ReadCounts::reads_of_size.
+// Returns the index into ReadCounts::reads_of_size.
 size_t size_class(uint64_t bytes) {
   const auto log = static_cast<size_t>(std::bit_width(bytes / kLeastReadSize | 1) - 1);
   return std::min(log, kReadSizes - 1);
@@ -129,7 +129,7 @@ bool FlashAgent::reap() {
   return true;
 }
 
-// Begun reads go on before new ones begin; then the queues in the order of their priority.
+// Reads that were begun continue before new ones begin; then the queues in the order of their priority.
 bool FlashAgent::refill() {
   const uint64_t pushed_before = counters_.reads.get();
   if (!again_.empty()) {
@@ -184,7 +184,7 @@ FlashAgent::Request* FlashAgent::next_request() {
   return nullptr;
 }
 
-// False when there is no room in the bounce buffer now, and it must be that way.
+// Returns false if the read needs the bounce buffer and the buffer has no room now.
 bool FlashAgent::start_next_read(Request& request) {
   const uint32_t first = request.next;
   const std::span<const Landing> units = std::span(request.landings).subspan(first, request.end - first);
@@ -245,20 +245,20 @@ void FlashAgent::push(uint32_t index) {
                              .copied = read.bounced ? asked : 0}));
 }
 
-// What the device says about a read: over, to be continued, to be tried again, or failed.
+// Handles the device's result for a read: it has ended, continues, is retried, or has failed.
 void FlashAgent::landed(uint32_t index, int32_t result) {
   Read& read = reads_[index];
   read.resume_ns = 0;
   if (result >= 0) {
     counters_.read_bytes.add(static_cast<uint64_t>(result));
     TIERD_CHECK(static_cast<uint64_t>(result) <= read.into.size() - read.landed);
-    // What is left of the last block may lie behind the end of a file that was cut short.
+    // The end of the last block may be behind the end of a file that was cut short.
     if (read.landed + static_cast<uint64_t>(result) >= read.needed) {
       read.landed += static_cast<uint64_t>(result);
       return landed_.push_back(index);
     }
-    // Direct I/O goes on only from a multiple of 4096, unless the device takes any offset: a rest below that
-    // is read again.
+    // Direct I/O continues only at a multiple of 4096, unless the device takes any offset: the bytes behind
+    // the last multiple are read again.
     const uint64_t part = options_.lands_anywhere ? 1 : kDirectIoAlignment;
     const uint64_t whole = static_cast<uint64_t>(result) / part * part;
     read.landed += whole;
@@ -271,7 +271,7 @@ void FlashAgent::landed(uint32_t index, int32_t result) {
     const uint64_t pause = kFirstPauseNs << std::min(read.retries, 16u);
     if (retry(read, std::min(pause, kLongestPauseNs))) return again_.push_back(index);
   }
-  // A disk whose blocks are larger than 4096 refuses the continuation: once more from the start.
+  // A disk with blocks larger than 4096 refuses the continuation: read once more from the start.
   if (result == -EINVAL && read.landed != 0 && retry(read, 0)) {
     read.landed = 0;
     return again_.push_back(index);
@@ -310,7 +310,7 @@ bool FlashAgent::settle_landed() {
   return true;
 }
 
-// Books the units of a read that is over, each by itself: those before the point where it broke off are good.
+// Counts the units of a read that has ended, one by one: those before the point where it broke off are good.
 bool FlashAgent::settle(uint32_t index) {
   Read& read = reads_[index];
   Request& request = requests_[read.request];
@@ -332,7 +332,7 @@ bool FlashAgent::settle(uint32_t index) {
   return false;
 }
 
-// Nobody uses the read's part of the bounce buffer any more.
+// Frees the read's part of the bounce buffer, which has no user any more.
 void FlashAgent::end(uint32_t index) {
   const Read& read = reads_[index];
   Request& request = requests_[read.request];
@@ -370,7 +370,7 @@ LandedCheck::Found FlashAgent::check(const Landing& landing, const std::byte* fr
   return right ? LandedCheck::Found::right : LandedCheck::Found::wrong;
 }
 
-// Units that lie side by side in the file and in the memory are one copy.
+// Units that are adjacent both in the file and in the memory make one copy.
 void FlashAgent::add_copy(const Landing& landing, const std::byte* from) {
   const uint64_t to = landing.place * kPlaceUnit;
   const uint64_t bytes = landing.extent->bytes;
@@ -446,10 +446,10 @@ void FlashAgent::mark_bad(Request& request, uint32_t unit, uint32_t extent, Done
   request.done.error = error;
 }
 
-// Only the agent knows what a codec said; whoever asked for the neuron gets its kind (Transfers::error).
+// The codec's message is only known here and is logged; the completion has its kind (Transfers::error).
 void FlashAgent::mark_unexpanded(Request& request, const Landing& landing, const Error& error) {
   std::string line = error.line();
-  if (line != said_) spdlog::warn("{}", line);  // once, since the same may come with every read after it
+  if (line != said_) spdlog::warn("{}", line);  // once, since each later read may fail in the same way
   said_ = std::move(line);
   switch (error.code) {
     case Code::corrupt:
@@ -467,7 +467,7 @@ void FlashAgent::complete_if_over(Request& request) {
   done.id = request.message.id;
   done.lane = request.message.lane;
   done.done_ns = clock_.now_ns();
-  if (done.start_ns == 0) done.start_ns = done.done_ns;  // nothing had to be read
+  if (done.start_ns == 0) done.start_ns = done.done_ns;  // no extent had to be read
   if (request.bad) done.first_bad = request.first_bad;
   if (request.dropped) done.status = DoneStatus::cancelled;
   done_.push_back(done);

@@ -14,7 +14,7 @@
 namespace tierd {
 namespace {
 
-// Ten times what a disk of 4 GB/s brings in the 50 µs that a read takes.
+// Ten times the bytes that a disk of 4 GB/s reads in the 50 µs that a read takes.
 constexpr uint64_t kInFlightBytes = uint64_t{2} << 20;
 
 constexpr tierd_param kParams[] = {
@@ -39,15 +39,15 @@ DeviceKind kind_of(const std::string& name) {
   return name == "pread" ? DeviceKind::pread : DeviceKind::automatic;
 }
 
-// Whoever is driven between the kernel's other work cannot give the device its next reads in time.
+// An agent that is driven between the kernel's other work cannot give the device its next reads in time.
 Result<uint64_t> in_flight_of(const AgentContext& context) {
   const auto& text = context.get<std::string>("in_flight");
   if (text == "auto") return context.own_thread ? kInFlightBytes : UINT64_MAX;
   return parse_bytes(text, context.table + ".in_flight");
 }
 
-// A device that a test puts in the place of the file's is not measured, and without a bounce buffer there is
-// nowhere to throw a gap, nor to copy from. NULL: it can be measured.
+// Returns why the file is not measured, or NULL if it can be: a device that a test opens in place of the file
+// is not measured, and without a bounce buffer no gap can be thrown away and nothing is copied.
 const char* why_unmeasured(const ReadTask& task) {
   if (task.bounce_bytes == 0) return "no extent is small";
   if (task.described) return "described";

@@ -1,5 +1,5 @@
-// These functions of the flash agent do what a message says, up to the reads that it queues. What the device
-// does with those, and how a message completes, is in flash_agent.cc.
+// The part of the flash agent that handles messages, up to queueing their reads. flash_agent.cc has the reads
+// themselves and the completions.
 #include <algorithm>
 
 #include "core/base/time.h"
@@ -29,7 +29,7 @@ void FlashAgent::accept_read(const Message& message, std::span<const Unit> units
   const uint32_t slot = free_requests_.back();
   free_requests_.pop_back();
   Request& request = requests_[slot];
-  std::vector<Landing> landings = std::move(request.landings);  // for their memory
+  std::vector<Landing> landings = std::move(request.landings);  // reuses their allocation
   landings.clear();
   request = {.message = message, .landings = std::move(landings), .open = true};
   add_landings(request, units);
@@ -51,7 +51,7 @@ bool FlashAgent::is_inside(const Landing& landing) const {
          landing.place * kPlaceUnit + landing.extent->bytes <= options_.apart->bytes();
 }
 
-// What can be read, in the order of the file; the rest is bad at once.
+// Appends the readable extents in the order of the file; the others are marked bad at once.
 void FlashAgent::add_landings(Request& request, std::span<const Unit> units) {
   for (uint32_t unit = 0; unit < units.size(); ++unit) {
     each_extent(units[unit].unit, [&](uint32_t extent, uint32_t behind) {
@@ -67,7 +67,7 @@ void FlashAgent::add_landings(Request& request, std::span<const Unit> units) {
       mark_bad(request, unit, extent, DoneStatus::invalid_argument, 0);
     });
   }
-  // The same extent twice stays in the order of the list.
+  // Duplicates of an extent keep the order of the list.
   const auto before = [](const Landing& a, const Landing& b) { return a.begin() < b.begin(); };
   if (!std::ranges::is_sorted(request.landings, before)) std::ranges::stable_sort(request.landings, before);
 }

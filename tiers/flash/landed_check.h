@@ -1,4 +1,4 @@
-// Bytes that have landed where the host does not look, as in the memory of a device, are checked by this.
+// Checks bytes that have landed where the host cannot read, as in the memory of a device.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@ class LandedCheck {
  public:
   enum class Found : uint8_t { unchecked, right, wrong };
   virtual ~LandedCheck() = default;
-  // An extent has landed at an address that is not for the host. May take as long as copying it back does.
-  // [whoever drives the agent]
+  // Checks an extent that has landed at an address that the host cannot dereference. May take as long as
+  // copying it back. [the thread that drives the agent]
   virtual Found check(uint32_t number, const ExtentRef& extent, const std::byte* at) = 0;
 };
 

@@ -19,7 +19,7 @@ Result<std::unique_ptr<BlockDevice>> make_pread_device(Descriptor& file, const s
                                                        uint32_t depth) {
   const auto shared = std::make_shared<Descriptor>(std::move(file));
   const auto read = [shared](const DeviceRead& asked) {
-    // The kernel moves less than 2 GiB at once and answers with a short read, so that an int holds it.
+    // The kernel transfers less than 2 GiB per call and returns a short read, so that an int holds the count.
     const ssize_t bytes =
         ::pread(shared->get(), asked.into.data(), asked.into.size(), static_cast<off_t>(asked.offset));
     return bytes < 0 ? -errno : static_cast<int32_t>(bytes);

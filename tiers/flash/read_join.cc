@@ -9,11 +9,11 @@
 namespace tierd {
 namespace {
 
-// An extent that could land where it belongs is copied only up to this: from some ten microseconds on, the
-// copy costs more than the request that it saves.
+// The largest extent that is copied although it could land at its destination: from some ten microseconds on,
+// the copy costs more than the request that it saves.
 constexpr uint64_t kMostCopied = uint64_t{64} << 10;
 
-// The blocks of the file that hold an extent.
+// The begin and the end of the file's blocks that hold an extent.
 uint64_t cover_begin(const Landing& unit) {
   return align_down(unit.begin(), kDirectIoAlignment);
 }
@@ -33,11 +33,11 @@ bool may_bounce(const Landing& unit, const JoinRules& rules) {
   return !lands_directly(unit, rules) || unit.extent->bytes <= kMostCopied;
 }
 
-// As long as the gaps are shorter than what a request costs.
+// Adds units while the gaps between them cost less than a request.
 Join bounced_join(std::span<const Landing> units, const JoinRules& rules) {
   Join join = {.offset = cover_begin(units.front()), .bounced = true};
   const uint64_t most = std::min({rules.max_read_bytes, rules.bounce_bytes, rules.max_bounced_bytes});
-  uint64_t wanted_end = units.front().begin();  // what lies before belongs to units, or was counted as wasted
+  uint64_t wanted_end = units.front().begin();  // bytes before it belong to units, or were counted as wasted
   uint64_t wanted = 0;
   for (const Landing& unit : units) {
     if (!may_bounce(unit, rules)) break;
@@ -74,7 +74,7 @@ Join next_join(std::span<const Landing> units, const JoinRules& rules) {
   return bounced.count > direct.count || rules.prefer_bounce ? bounced : direct;
 }
 
-// As long as both file and memory go on without a gap.
+// Adds units while they are contiguous both in the file and in memory.
 Join next_direct_join(std::span<const Landing> units, const JoinRules& rules) {
   const Landing& first = units.front();
   Join join = {.offset = first.begin()};

@@ -18,7 +18,7 @@ class ReadingThreads final : public BlockDevice {
   ReadingThreads(std::string name, uint32_t depth, ReadCall read)
       : name_(std::move(name)), read_(std::move(read)), depth_(depth) {}
 
-  // Throws std::system_error when a thread cannot be had.
+  // Throws std::system_error if a thread cannot be created.
   void start(uint32_t threads, const std::function<void()>& begin) {
     for (uint32_t i = 0; i < std::min(depth_, threads); ++i) {
       threads_.emplace_back([this, begin] {
@@ -28,7 +28,7 @@ class ReadingThreads final : public BlockDevice {
     }
   }
 
-  // Reads already started are awaited, since they write into the caller's memory; queued ones are dropped.
+  // Waits for reads that have started, since they write into the caller's memory; queued ones are dropped.
   ~ReadingThreads() override {
     {
       const std::lock_guard lock(mutex_);
@@ -69,7 +69,7 @@ class ReadingThreads final : public BlockDevice {
   }
 
   int wait_fd() const override { return event_.fd(); }
-  // Nothing to pin: such calls take any memory.
+  // pread reads into any memory, so nothing is pinned.
   void register_memory(std::span<std::byte>) override {}
   bool registered() const override { return false; }
 
@@ -85,7 +85,7 @@ class ReadingThreads final : public BlockDevice {
       const int32_t result = read_(read);
       lock.lock();
       done_.push_back({.token = read.token, .result = result});
-      // Signalled under the lock: the descriptor is readable exactly while `done_` is not empty.
+      // Signalled under the lock, so that the descriptor is readable exactly while `done_` is not empty.
       if (done_.size() == 1) event_.raise();
     }
   }
@@ -97,7 +97,7 @@ class ReadingThreads final : public BlockDevice {
   uint32_t in_flight_ = 0;  // pushed and not yet polled
   std::vector<DeviceRead> unflushed_;
 
-  std::mutex mutex_;  // of all below
+  std::mutex mutex_;  // protects all members below
   std::condition_variable wake_;
   std::deque<DeviceRead> queue_;
   std::vector<DeviceDone> done_;

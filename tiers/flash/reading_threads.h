@@ -1,4 +1,4 @@
-// A device whose reads are calls that wait, each in one of a few threads.
+// A device whose reads are blocking calls, made by a few threads.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@
 
 namespace tierd {
 
-// What the threads call. Returns bytes, or -errno, as DeviceDone has it. [any of the threads]
+// The blocking call. Returns bytes, or -errno, as in DeviceDone. [any of the threads]
 using ReadCall = std::function<int32_t(const DeviceRead& read)>;
 
-// `name` and `depth` as BlockDevice has them, `threads` at most as many. `begin` is called by each thread
-// first; it may be empty. Reads that were begun are awaited when the device goes. Error: io_error, naming
-// `path`, where there is no descriptor or thread to be had.
+// `name` and `depth` are the BlockDevice's; at most `depth` of the `threads` are started. Each thread calls
+// `begin` first, which may be empty. The destructor waits for reads that have started. Error: io_error,
+// naming `path`, if no descriptor or thread is available.
 Result<std::unique_ptr<BlockDevice>> make_reading_threads(std::string name, const std::string& path,
                                                           uint32_t depth, uint32_t threads, ReadCall read,
                                                           std::function<void()> begin = {});

@@ -1,7 +1,8 @@
-// Reads through io_uring: one system call starts a batch, and takes what has finished since the last one.
-// Without SQPOLL: its kernel thread would take a core from the computation. Where the kernel can (6.1), it is
-// told that one thread alone asks (SINGLE_ISSUER), and leaves what has finished until that thread comes by
-// (DEFER_TASKRUN) instead of interrupting it for each read, and the eventfd is signalled once a batch.
+// Reads through io_uring: one system call starts a batch and collects the reads that have finished since the
+// last one. Without SQPOLL, whose kernel thread would take a core from the computation. If the kernel
+// supports it (6.1), the ring declares a single issuing thread (SINGLE_ISSUER) and defers completions until
+// that thread enters the kernel (DEFER_TASKRUN), instead of an interrupt for each read; the eventfd is then
+// signalled once a batch.
 #include <liburing.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
@@ -17,10 +18,10 @@
 namespace tierd {
 namespace {
 
-// The kernel moves less than 2 GiB at once; the rest of a longer read is the caller's usual continuation.
+// The kernel transfers less than 2 GiB per call; the caller continues a longer read.
 constexpr size_t kMostBytes = size_t{1} << 30;
 constexpr uint32_t kIdlePollsPerLook = 16;
-// Enabled by the thread that asks first.
+// The ring is enabled by the first thread that uses it.
 constexpr unsigned kOneThread = IORING_SETUP_R_DISABLED | IORING_SETUP_SINGLE_ISSUER |
                                 IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_TASKRUN_FLAG;
 
@@ -32,8 +33,8 @@ class UringDevice final : public BlockDevice {
     fixed_file_ = io_uring_register_files(&ring_, &fd, 1) == 0;
   }
 
-  // The kernel may still be writing into the caller's memory: the reads in flight are awaited. By the thread
-  // that asked for them: no other is told of their end (AgentThread sees to it).
+  // Waits for the reads in flight, which the kernel may still be writing into the caller's memory. Must run
+  // on the thread that issued them: no other one receives completions (AgentThread guarantees it).
   ~UringDevice() override {
     while (in_flight_ > queued_) {
       io_uring_cqe* cqe = nullptr;
@@ -75,14 +76,14 @@ class UringDevice final : public BlockDevice {
 
   size_t poll(std::span<DeviceDone> done) override {
     if (flushed_) submit();
-    // The eventfd is emptied before completions are taken, so that a read that finishes in between signals
-    // again. Its signal may also come just after its completion was taken: therefore now and then when idle,
-    // but not always, since that is a system call.
+    // The eventfd is drained before completions are collected, so that a read that finishes in between
+    // signals again. A signal may also arrive just after its completion was collected, so an idle poll drains
+    // it too: only now and then, since that is a system call.
     if (io_uring_cq_ready(&ring_) != 0 || deferred() || ++idle_polls_ % kIdlePollsPerLook == 0) {
       uint64_t signals = 0;
       (void)!::read(event_.get(), &signals, sizeof signals);
     }
-    // The kernel (6.12) takes up to 20 at a call.
+    // One call collects at most 20 (kernel 6.12).
     for (unsigned ready = 0; deferred() && ready < done.size();) {
       io_uring_get_events(&ring_);
       const unsigned now = io_uring_cq_ready(&ring_);
@@ -116,15 +117,15 @@ class UringDevice final : public BlockDevice {
   bool registered() const override { return !pinned_.empty(); }
 
  private:
-  // The thread that asks first is the one that asks.
+  // The first thread that calls it becomes the single issuing thread.
   void enable() {
     if ((ring_.flags & IORING_SETUP_R_DISABLED) == 0) return;
-    // What io_uring_enable_rings does, which liburing.so 2.3 does not export.
+    // The same as io_uring_enable_rings, which liburing.so 2.3 does not export.
     TIERD_CHECK(::syscall(SYS_io_uring_register, ring_.ring_fd, IORING_REGISTER_ENABLE_RINGS, nullptr, 0) ==
                 0);
     ring_.flags &= ~unsigned{IORING_SETUP_R_DISABLED};
   }
-  // Reads have finished of which the kernel tells when it is asked.
+  // Returns whether the kernel has completions that it reports only on entry.
   bool deferred() const {
     return (std::atomic_ref<unsigned>(*ring_.sq.kflags).load(std::memory_order_relaxed) &
             IORING_SQ_TASKRUN) != 0;
@@ -134,8 +135,7 @@ class UringDevice final : public BlockDevice {
     return into.data() >= pinned_.data() && into.data() + into.size() <= pinned_.data() + pinned_.size();
   }
 
-  // The kernel may take only some (EAGAIN, EBUSY, EINTR): the rest stays in the ring and goes with the next
-  // flush or poll.
+  // The kernel may accept only some (EAGAIN, EBUSY, EINTR): the others wait for the next flush or poll.
   void submit() {
     const int taken = io_uring_submit(&ring_);
     if (taken > 0) queued_ -= static_cast<uint32_t>(taken);
@@ -148,14 +148,14 @@ class UringDevice final : public BlockDevice {
   io_uring ring_;
   std::span<std::byte> pinned_;
   uint32_t in_flight_ = 0;  // pushed and not yet polled
-  uint32_t queued_ = 0;     // of those, not yet taken by the kernel
-  bool flushed_ = false;    // the caller wants the queued ones started
+  uint32_t queued_ = 0;     // of those in flight, not yet accepted by the kernel
+  bool flushed_ = false;    // the caller has asked to start the queued ones
   uint32_t idle_polls_ = 0;
   bool fixed_file_ = false;
 };
 
-// Whether reads can be started at all: a sandbox may let a ring be made, and refuse to enter it. With a ring
-// of its own, because the first thread that enters one is the only one that may.
+// Tests whether reads can be started: a sandbox may allow a ring to be created but not entered. It uses a
+// ring of its own, because only the first thread that enters a ring may use it.
 int try_to_enter() {
   io_uring ring{};
   if (const int status = io_uring_queue_init(1, &ring, 0); status != 0) return status;

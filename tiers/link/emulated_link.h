@@ -1,4 +1,4 @@
-// A link into the memory of a device which this machine stands for.
+// A link of a given rate into the memory of a device for which this machine stands.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +20,8 @@ class EmulatedLink {
   explicit EmulatedLink(const Rate& rate) : rate_(rate) {}
 
   bool takes_time() const { return rate_.bytes_per_second != 0; }
-  // Bytes that have been waiting since then cross it behind what is on it already. They began when they came,
-  // or when the link was free.
+  // Puts bytes on the link behind those on it already; `since_ns` is when they became ready. The crossing
+  // begins then, or when the link becomes free.
   Crossing carry(uint64_t bytes, uint64_t since_ns) {
     Crossing crossing{.start_ns = std::max(since_ns, free_ns_)};
     crossing.over_ns =

@@ -1,4 +1,4 @@
-// A descriptor that turns readable at a time.
+// A descriptor that turns readable at a given time.
 #pragma once
 
 #include <sys/timerfd.h>
@@ -20,7 +20,7 @@ inline Result<Descriptor> make_timer() {
   return timer;
 }
 
-// Nanoseconds of now_ns(); with 0 it does not ring.
+// Sets the time, in nanoseconds of now_ns(); 0: the descriptor does not turn readable.
 inline void ring_at(const Descriptor& timer, uint64_t ns) {
   itimerspec when{};
   when.it_value.tv_sec = static_cast<time_t>(ns / 1'000'000'000);

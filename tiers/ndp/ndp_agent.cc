@@ -14,13 +14,13 @@ Result<std::unique_ptr<NdpAgent>> NdpAgent::create(std::unique_ptr<DramAgent> di
   return std::unique_ptr<NdpAgent>(new NdpAgent(std::move(dimm), link, clock, std::move(timer)));
 }
 
-// Moves inside the DIMM use no link, and change what runs compute from: they stand in the queue of the runs.
+// Moves inside the DIMM use no link and change slots that runs compute from: they wait in the runs' queue.
 bool NdpAgent::crosses(const Message& message) const {
   return message.op == Op::move && message.from != message.memory;
 }
 
 Submit NdpAgent::submit(const Message& message, const Payload& payload) {
-  // A credit comes back with the polled completion.
+  // A credit is free again once its completion has been polled.
   if (held_ == credits()) return Submit::busy;
   ++held_;
   if (message.op == Op::cancel || message.op == Op::raise) {
@@ -41,7 +41,7 @@ void NdpAgent::end(const Message& message, DoneStatus status) {
       {.id = message.id, .status = status, .lane = message.lane, .start_ns = now, .done_ns = now});
 }
 
-// Whether a move waits or is under way.
+// Returns whether the move waits or is under way.
 bool NdpAgent::open(const MessageId& id) const {
   return moves_.holds(id) || (moving_ && moving_->request.message.id == id);
 }
@@ -52,7 +52,7 @@ Drive NdpAgent::drive() {
   return moved || computed ? Drive::busy : Drive::idle;
 }
 
-// Returns whether a move was over, or was begun.
+// Returns whether a move ended or was begun.
 bool NdpAgent::move() {
   bool any = false;
   if (!moving_) {

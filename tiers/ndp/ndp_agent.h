@@ -1,8 +1,7 @@
-// A DIMM that computes near its memory, for which a worker of this machine stands (Hermes, section 4.1.2): it
-// answers what the DRAM tier does, on two lanes that work side by side. One computes: neurons, and attention
-// over the heads whose keys and values it keeps. The other moves neurons out of other memories of this
-// process, as from DIMM to DIMM: that takes as long as a DIMM-link of a given rate would, beside what is
-// computed meanwhile.
+// A DIMM that computes near its memory, for which a worker of this machine stands (Hermes, section 4.1.2).
+// The agent serves the same messages as the DRAM tier, on two lanes that work side by side. One computes:
+// neurons, and attention over the heads whose keys and values it keeps. The other moves neurons out of other
+// memories of this process, as from DIMM to DIMM: a move takes as long as over a DIMM-link of a given rate.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +23,7 @@ namespace tierd {
 
 class NdpAgent final : public Agent {
  public:
-  // Registers what a DramAgent does. `clock` outlives the agent. Errors: no_space, io_error.
+  // Registers the same memory as a DramAgent. `clock` must outlive the agent. Errors: no_space, io_error.
   static Result<std::unique_ptr<NdpAgent>> create(std::unique_ptr<DramAgent> dimm,
                                                   const EmulatedLink::Rate& link, const Clock& clock);
 

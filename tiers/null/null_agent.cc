@@ -11,8 +11,8 @@ Submit NullAgent::submit(const Message& message, const Payload&) {
   return Submit::ok;
 }
 
-// The work. A real agent starts what its device has room for, looks at what is over, and leaves at once: the
-// thread may be the kernel's. This one finds everything over already.
+// Completes the accepted messages. A real agent starts the work that its device has room for, collects the
+// work that has ended, and returns at once: the thread may be the kernel's. Here all work has ended already.
 Drive NullAgent::drive() {
   if (accepted_.empty()) return Drive::idle;
   for (const Message& message : accepted_) {
@@ -25,7 +25,7 @@ Drive NullAgent::drive() {
   return Drive::busy;
 }
 
-// As many as there is room for; the others wait for the next call. Each goes out exactly once.
+// Hands over as many completions as there is room for, each exactly once; the others wait for the next call.
 size_t NullAgent::poll(std::span<Done> done) {
   const size_t n = std::min(done.size(), done_.size());
   std::copy_n(done_.begin(), n, done.begin());

@@ -1,5 +1,5 @@
-// The smallest agent: it accepts every message and completes it, having done nothing. Copy it to start one of
-// your own (tiers/README.md). It also stands in for a tier where only time matters.
+// The smallest agent: it accepts every message and completes it without doing anything. Copy it to start an
+// agent of your own (tiers/README.md). It also stands for a tier if only time matters.
 #pragma once
 
 #include <vector>

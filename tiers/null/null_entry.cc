@@ -17,5 +17,5 @@ Result<MadeAgent> make(const AgentContext& context) {
 }  // namespace
 }  // namespace tierd
 
-// It serves no operation that somebody could rely upon.
+// It promises no operation.
 TIERD_AGENT("null", "completes everything, having done nothing", 0, tierd::kParams, tierd::make)
