@@ -1,9 +1,8 @@
-/* A cache in C: keeps what came first, for ever. Copy it, rename it, change `admit`.
+/* A cache in C: keeps the first neurons that are loaded, for ever. Copy it, rename it, change `admit`.
  *
  *   gcc -std=c11 -O2 -fPIC -shared -fvisibility=hidden cache_c.c \
  *     $(pkg-config --cflags tierd) -o cache-first.so
- *   tierd --plugin-path . --set cache.name=first …
- */
+ *   tierd --plugin-path . --set cache.name=first … */
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,7 +38,7 @@ static int admit(void* self, const tierd_set_view* missing, int priority, uint32
   return TIERD_OK;
 }
 
-/* What is not named is NULL: a table that has grown needs no change here. */
+/* Members that are not named are NULL: a table that grows needs no change here. */
 static const tierd_cache_1 table = {.size = sizeof(tierd_cache_1), .share = share, .admit = admit};
 
 static int create(const tierd_host* host, void** self) {

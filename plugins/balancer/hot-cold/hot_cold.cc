@@ -1,13 +1,13 @@
-// Hermes' neuron mapper (sections 4.2 and 4.3): what every step uses whole, as projections, has its home with
-// one unit, the hot one, all other neurons with the others, the cold ones, as a partition says or as they are
-// dealt out. A neuron of which the hot unit has a copy is computed there, else at home. Prompts are computed
-// by the hot unit.
+// Hermes' neuron mapper (sections 4.2 and 4.3). Sites that every step uses whole, such as projections, have
+// their home with one unit, the hot one. All other neurons have homes with the other units, the cold ones, as
+// a partition says or as they are dealt out. The hot unit computes the neurons of which it has a copy; others
+// are computed at home. The hot unit computes prompts.
 //
-// Every `window` passes of a site, algorithm 1: how many of its neurons each cold unit has computed is
-// summed, the unit with the most is paired with the one with the least, the second with the last but one, and
-// so on, and of each pair the heavier gives its most active neurons to the lighter while that makes them more
-// alike. (The paper prints the condition of that loop the other way round, in which it would never move
-// anything.) They move while no cold unit computes.
+// Every `window` passes of a site, algorithm 1 remaps it: it sums how many of its neurons each cold unit has
+// computed, and pairs the unit with the most with the one with the least, the second with the last but one,
+// and so on. The heavier unit of each pair gives its most active neurons to the lighter one while that
+// reduces their difference. (The paper prints the condition of that loop the other way round, so that it
+// would never move anything.) The neurons move while no cold unit computes.
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
@@ -98,7 +98,7 @@ class HotCold {
       host_.metric("hot share", static_cast<double>(computed_hot_) / static_cast<double>(computed_));
   }
 
-  // Sites whose window is full.
+  // Remaps the sites whose window is full.
   void rebalance(uint32_t /*site*/) {
     for (uint32_t s = 0; window_ != 0 && s < host_.n_sites(); ++s) {
       if (windows_[s].passes < window_) continue;
@@ -109,7 +109,7 @@ class HotCold {
   }
 
  private:
-  // An embedding is not: a step uses a row of it for each token.
+  // False for an embedding, of which a step uses one row for each token.
   static bool is_whole(const tierd_site_view& site) { return !tierd::used_in_part(site) && site.given == 0; }
 
   struct Window {
@@ -124,7 +124,7 @@ class HotCold {
     if (homes.n_dims != 1 || homes.dims[0] != n)
       throw tierd::Failure(TIERD_E_INVALID, name + " should be " + std::to_string(n) + " values");
     for (uint32_t i = 0; i < n; ++i) {
-      // What is no number lies in no range.
+      // NaN is in no range.
       if (!(homes.data[i] >= 0 && homes.data[i] < static_cast<float>(cold_.size())))
         throw tierd::Failure(TIERD_E_INVALID, name + " names a unit of more than the " +
                                                   std::to_string(cold_.size()) + " that there are");
@@ -152,7 +152,7 @@ class HotCold {
     tell_imbalance(loads, before);
   }
 
-  // The heavier of a pair gives neurons to the lighter.
+  // Moves neurons from the heavier unit of a pair to the lighter one.
   void even_out(uint32_t edition, const std::vector<uint32_t>& active, Load& heavy, Load& light,
                 std::vector<uint32_t>& neurons) {
     std::stable_sort(neurons.begin(), neurons.end(),
@@ -160,7 +160,7 @@ class HotCold {
     std::vector<uint32_t> moves;
     for (const uint32_t neuron : neurons) {
       if (heavy.first <= light.first) break;
-      if (active[neuron] >= heavy.first - light.first) continue;  // it would turn the pair round
+      if (active[neuron] >= heavy.first - light.first) continue;  // it would reverse the difference
       heavy.first -= active[neuron];
       light.first += active[neuron];
       moves.push_back(neuron);
@@ -173,9 +173,9 @@ class HotCold {
     host_.metric("asked to move", static_cast<double>(moved_));
   }
 
-  // Gives the heaviest cold unit's load over the mean, on the mean of all remappings: that of the window that
-  // is over, with the homes before the remapping and with those that it asks for. The next window computes
-  // other neurons, so that neither is what the units will have to compute; the kernel counts that.
+  // Reports the heaviest cold unit's load divided by the mean, averaged over all remappings: for the finished
+  // window, with its homes before and after the remapping. The next window computes other neurons, so neither
+  // is the future load of the units; the kernel counts that.
   void tell_imbalance(const std::vector<Load>& loads, uint64_t before) {
     uint64_t sum = 0, most = 0;
     for (const Load& load : loads) sum += load.first, most = std::max(most, load.first);

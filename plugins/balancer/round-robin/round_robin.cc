@@ -1,5 +1,5 @@
-// Deals the neurons of every site out to the computing units in turn, whatever they are: what a balancer that
-// looks at loads must beat.
+// Deals the neurons of every site out to the computing units in turn: the baseline for balancers that look at
+// loads.
 #include "tierd/plugin.hpp"
 
 namespace {

@@ -1,12 +1,12 @@
 // M2Cache's adjacent token update (section 5.3). Of each network a memory holds exactly the neurons that the
-// last token used, each in the edition in which it used them: what the next token shares with it stays, the
-// others make room for what that one lacks. A neuron whose rank has changed comes in its new edition, and
-// leaves the old one. What is used whole in every step stays for good.
+// last token used, each in the edition in which it was used. Neurons that the next token uses as well stay;
+// the others make room for its missing neurons. A neuron whose rank has changed is fetched in its new
+// edition, and leaves the old one. Sites that every step uses whole stay for good.
 //
 // The paper's unit of a layer is one block of memory with room for a token's neurons. Here each edition has
-// slots, as many as its tokens need on the mean; where a token needs more, the rest passes through staging.
+// slots, as many as its tokens need on the mean; if a token needs more, the rest passes through staging.
 //
-// A pass of several rows is one token's: all that its rows use stays until the next one.
+// A pass of several rows counts as one token: all neurons of its rows stay until the next one.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -15,11 +15,11 @@
 
 namespace {
 
-// How fast what an edition needs is forgotten: a token's part of the mean.
+// The weight of a token in the mean of an edition's need.
 constexpr double kNewest = 1.0 / 16;
 
-// Which neurons of one edition are here, and which of them the last token used: a bit each, so that what a
-// token costs is little beside its neurons.
+// The resident neurons of one edition, and those that the last token used: a bit each, so that the cost of a
+// token is small.
 class Unit {
  public:
   explicit Unit(uint32_t n) : here_((n + 63) / 64, 0), used_(here_.size(), 0) {}
@@ -34,8 +34,8 @@ class Unit {
     need_ = need_ < 0 ? used.n : need_ + (used.n - need_) * kNewest;
   }
 
-  // Calls each(neuron) for those that are here, ascending, or those of them that the last token did not use,
-  // until it returns false.
+  // Calls each(neuron) for the resident neurons, ascending, or for those of them that the last token did not
+  // use, until it returns false.
   template <class Each>
   void each_here(Each each) const {
     each_of([&](size_t word) { return here_[word]; }, each);
@@ -49,7 +49,7 @@ class Unit {
     each_here([&](uint32_t neuron) { return order.push_back(neuron), true; });
     return order;
   }
-  // Neurons a token, on the mean of the latest; negative: not known yet.
+  // Returns the neurons a token, on the mean of the latest; negative: not known yet.
   double need() const { return need_; }
 
  private:
@@ -71,7 +71,7 @@ class Atu : public tierd::WholeAndPart<Unit> {
  public:
   explicit Atu(const tierd::Host& host) : WholeAndPart(host, true, [](uint32_t n) { return Unit(n); }) {}
 
-  // What the present pass uses and is here is pinned, so that whoever may leave is not used by it.
+  // The resident neurons of the present pass are pinned, so it uses none of the evictable ones.
   void admit(const tierd_set_view& missing, int priority, uint32_t free_slots, uint8_t* verdict,
              tierd_victims_out& victims) {
     if (!in_part(missing.edition)) return FixedSet::admit(missing, priority, free_slots, verdict, victims);

@@ -1,12 +1,13 @@
 // ActiveFlow's dynamic weight caching (4.2). Counts how often every neuron of each edition was used in the
-// present context. Who is missing is loaded to stay if there is room, or if its count, this use included, is
-// greater than the least of those that may leave, whose place it takes; all others pass by. Among those with
-// the least count, the one that was used longest ago is evicted; among those, the one with the lowest number.
+// present context. A missing neuron is loaded to stay if there is room. Otherwise it takes the place of the
+// evictable neuron with the least count, if its own count, this use included, is greater; else it passes
+// through. Of equal counts the least recently used neuron is evicted, then the one with the lowest number.
 //
-// What is read ahead keeps to the same rule, as if it were used now, but counts nothing before it is used.
+// The same rule applies to reads ahead, as if they were used now, but they count nothing before they are
+// used.
 //
-// Counts may fade, so that what was used a moment ago weighs more than what was used long ago: between the
-// paper's rule (1) and least recently used (0) lies what D. Lee et al. call LRFU (2001).
+// Counts may fade, so that recent uses weigh more: between the paper's rule (1) and least recently used (0)
+// is the range that D. Lee et al. call LRFU (2001).
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -86,7 +87,7 @@ class ContextLfu {
     const std::vector<Leaver>& leavers = first_to_leave(missing.edition, most, comers.front().uses);
     for (uint32_t c = free_slots; c < comers.size(); ++c) {
       const uint32_t l = c - free_slots;
-      // Further on there are only rarer comers, and leavers that were used more often.
+      // Further on, arrivals are rarer and evictable neurons were used more often.
       if (l < leavers.size() && comers[c].uses > leavers[l].uses) {
         victims.item[victims.n++] = {missing.edition, leavers[l].neuron};
       } else {
@@ -116,14 +117,14 @@ class ContextLfu {
   static constexpr float kAnyUses = std::numeric_limits<float>::infinity();
 
   struct Edition {
-    std::vector<float> uses;     // [n] in the present context, as they were when it was used last
+    std::vector<float> uses;     // [n] uses in the present context, as of the last use
     std::vector<uint32_t> last;  // [n] the pass that used it last; 0: none
-    std::vector<uint8_t> here;   // [n] whether
+    std::vector<uint8_t> here;   // [n] whether it is resident
     uint32_t now = 0;            // passes so far
   };
   struct Comer {
-    float uses;      // this one included
-    uint32_t place;  // among the missing
+    float uses;      // this use included
+    uint32_t place;  // index in the missing set
     bool operator<(const Comer& other) const {
       return uses != other.uses ? uses > other.uses : place < other.place;
     }
@@ -137,7 +138,8 @@ class ContextLfu {
     }
   };
 
-  // [passes] what is left of a count after so many, until nothing is that could matter; empty: all.
+  // Returns [passes] the remaining part of a count after so many passes, until it is negligible; empty:
+  // counts do not fade.
   static std::vector<float> left_of(double fade) {
     constexpr double kNothing = 1e-7;
     constexpr size_t kMostPasses = 1u << 16;
@@ -164,8 +166,8 @@ class ContextLfu {
     return comers_;
   }
 
-  // Gives the first `most`, in the order in which they leave, of those that are here, may go and were used
-  // less than `below` times. Only these are put in order, whatever else is here.
+  // Returns the first `most` neurons to evict, in order: resident, evictable and used less than `below`
+  // times. Only these are sorted.
   const std::vector<Leaver>& first_to_leave(uint32_t e, uint32_t most, float below) {
     const Edition& edition = editions_[e];
     leavers_.clear();
@@ -189,7 +191,7 @@ class ContextLfu {
   std::vector<float> left_;
   std::vector<Edition> editions_;
   std::set<uint64_t> live_;  // sequences
-  // These are filled anew in each call; they are members so that their memory is reused.
+  // Each call fills these anew; they are members so that their memory is reused.
   std::vector<Comer> comers_;
   std::vector<Leaver> leavers_;
 };

@@ -1,4 +1,4 @@
-// Evicts what was loaded first, edition by edition.
+// Evicts the neuron that was loaded first, edition by edition.
 #include "tierd/eviction_order.hpp"
 #include "tierd/plugin.hpp"
 

@@ -1,6 +1,6 @@
-// What has its home in a memory stays there: from the start, and when the balancer moves it there later. What
-// has left for another home stays as long as its slot is not needed, since both hold the same. Everything
-// else passes through staging.
+// Neurons whose home is in the memory stay there: from the start, and when the balancer moves them there
+// later. A neuron that has got another home stays until its slot is needed, since both copies are equal. All
+// other neurons pass through staging.
 #include <algorithm>
 #include <cstdint>
 #include <utility>
@@ -17,8 +17,8 @@ class Home {
     for (uint32_t e = 0; e < host.n_editions(); ++e) here_[e].assign(host.edition(e).n, 0);
   }
 
-  // Slots for what is at home; the rest of the bytes is room for what will be, of each edition used in part
-  // the same share.
+  // Gives slots to the neurons at home; the rest of the bytes is room for neurons that may move here, the
+  // same share of each edition used in part.
   void share(uint64_t bytes, uint32_t* max_slots) {
     const std::vector<uint32_t> most(max_slots, max_slots + host_.n_editions());
     std::vector<uint32_t> homes;
@@ -56,7 +56,7 @@ class Home {
     for (uint32_t i = 0; i < missing.n; ++i) {
       const uint32_t neuron = missing.idx == nullptr ? i : missing.idx[i];
       verdict[i] = otherwise;
-      // What moves here is not at home yet.
+      // A neuron that moves here is not at home yet.
       if (priority != TIERD_PRIORITY_MIGRATION && !host_.at_home(e, neuron)) continue;
       if (free_slots > 0) {
         --free_slots;
@@ -93,7 +93,7 @@ class Home {
   void mark(uint32_t edition, const uint32_t* idx, uint32_t n, uint8_t here) {
     for (uint32_t i = 0; i < n; ++i) here_[edition][idx[i]] = here;
   }
-  // Names the next neuron, from `next` on, whose home is elsewhere by now.
+  // Names the next neuron, from `next` on, whose home is elsewhere now.
   bool name_guest(uint32_t edition, uint32_t& next, tierd_victims_out& victims) const {
     const std::vector<uint8_t>& here = here_[edition];
     for (; next < here.size(); ++next) {

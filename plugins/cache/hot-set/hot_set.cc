@@ -1,10 +1,10 @@
-// Hermes' neurons on the GPU (section 4.2.2): copies of the hot ones. What has its home here stays; of all
-// else the memory holds those that the partition, or a drawn lot, names at the start, and later the hottest:
-// one that is hotter than `hot`, lies elsewhere and is hotter than the coolest here takes that one's place
-// while the DIMMs have nothing to compute. Nothing is written back, since the DIMMs keep all of them. Equals
-// are told apart by lot: by their numbers they would all come from the same DIMM.
+// Hermes' neurons on the GPU (section 4.2.2): copies of the hot ones. Neurons whose home is here stay. Beside
+// them the memory holds the neurons that the partition, or a random draw, selects at the start, and later the
+// hottest. A neuron that is hotter than `hot`, not resident, and hotter than the coolest copy takes that
+// copy's place while the DIMMs have nothing to compute. Nothing is written back, since the DIMMs keep all
+// neurons. Ties are broken at random: by number all winners would be on the same DIMM.
 //
-// What a pass misses is not kept: it is a prompt's, which streams by.
+// Neurons that a pass misses are not kept: the pass is a prompt's, which only passes through.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -47,8 +47,8 @@ class HotSet {
     }
   }
 
-  // What is at home first, then copies: as many of each edition as the partition names, or the same share of
-  // each.
+  // Serves neurons at home first, then copies: as many of each edition as the partition names, or the same
+  // share of each.
   void share(uint64_t bytes, uint32_t* max_slots) {
     const std::vector<uint32_t> most(max_slots, max_slots + host_.n_editions());
     std::fill_n(max_slots, host_.n_editions(), 0u);
@@ -129,7 +129,7 @@ class HotSet {
     share(bytes, max_slots);
     victims.n = 0;
     for (uint32_t e = 0; e < host_.n_editions(); ++e) {
-      // Copies first, the coolest before all others.
+      // Copies are evicted first, the coolest of them before all others.
       std::vector<uint32_t> order = all_here(e);
       if (const uint8_t* const heat = host_.heat(host_.edition(e).site)) sort_by_heat(order, heat);
       std::stable_partition(order.begin(), order.end(), [&](uint32_t i) { return !host_.at_home(e, i); });
@@ -169,8 +169,8 @@ class HotSet {
     return wanted;
   }
 
-  // The hottest that are not here, as far as there is room for them or they are hotter than the coolest that
-  // are. This is asked whenever the DIMMs are idle, and mostly there is nobody to exchange.
+  // Wishes for the hottest missing neurons, as far as there is room for them or they are hotter than the
+  // coolest copies. Called whenever the DIMMs are idle; mostly there is nothing to exchange.
   void wish_for_hotter(uint32_t e, const uint8_t* heat) {
     const uint32_t n = host_.edition(e).n;
     const uint8_t* const here = here_[e].data();
@@ -195,10 +195,10 @@ class HotSet {
     if (!hot_ones_.empty()) host_.want(e, hot_ones_.data(), static_cast<uint32_t>(hot_ones_.size()));
   }
 
-  using Counts = std::array<size_t, kHottest + 1>;  // neurons by their heat
+  using Counts = std::array<size_t, kHottest + 1>;  // numbers of neurons by heat
 
-  // How many of those that arrive, behind the hottest `room`, are hotter than who leaves for them: the
-  // hottest for the coolest, and so on.
+  // Returns how many arriving neurons, after the hottest `room`, are hotter than the copy that each replaces:
+  // the hottest replaces the coolest, and so on.
   static size_t exchanges(Counts arriving, Counts leaving, size_t room) {
     size_t n = 0;
     for (size_t hot = kHottest, cool = 0; cool < hot;) {
@@ -215,9 +215,9 @@ class HotSet {
     return n;
   }
 
-  // Leaves the `n` hottest of the neurons, ascending; of equals on the border, some by lot.
+  // Keeps the `n` hottest of the neurons, ascending; ties at the border are broken at random.
   void keep_hottest(std::vector<uint32_t>& neurons, const uint8_t* heat, const Counts& counts, size_t n) {
-    size_t border = kHottest, left = n;  // places for those of that heat
+    size_t border = kHottest, left = n;  // `left`: places for neurons with the heat `border`
     while (border > 0 && counts[border] <= left) left -= counts[border--];
     std::vector<uint32_t> equals;
     for (const uint32_t i : neurons) {
@@ -242,7 +242,7 @@ class HotSet {
     return here;
   }
 
-  // Those that are here, may leave, and are cooler than that.
+  // Returns resident neurons that are evictable and cooler than `hottest`.
   std::vector<uint32_t> cooler_than(uint8_t hottest, uint32_t e, const uint8_t* heat) const {
     std::vector<uint32_t> cooler;
     for (uint32_t i = 0; hottest != 0 && i < here_[e].size(); ++i) {
@@ -252,14 +252,14 @@ class HotSet {
     return cooler;
   }
 
-  // The coolest first, equals by lot.
+  // Sorts the coolest first, ties at random.
   void sort_by_heat(std::vector<uint32_t>& neurons, const uint8_t* heat) {
     draw(neurons, neurons.size());
     std::stable_sort(neurons.begin(), neurons.end(),
                      [&](uint32_t a, uint32_t b) { return heat[a] < heat[b]; });
   }
 
-  // Puts first so many of them, by lot: it follows from the seed and from what was drawn before.
+  // Moves `n` randomly drawn neurons to the front, determined by the seed and the earlier draws.
   void draw(std::vector<uint32_t>& neurons, size_t n) {
     for (size_t i = 0; i < n && i + 1 < neurons.size(); ++i) {
       lot_ ^= lot_ << 13, lot_ ^= lot_ >> 7, lot_ ^= lot_ << 17;
@@ -279,11 +279,11 @@ class HotSet {
   const uint32_t hot_;
   const uint32_t sites_at_once_;
   uint64_t lot_;
-  std::vector<std::vector<uint32_t>> copies_;  // [editions] that the partition names; empty: it names none
+  std::vector<std::vector<uint32_t>> copies_;  // [editions] copies that the partition names; empty: none
   std::vector<std::vector<uint8_t>> here_;     // [editions][n] whether it is resident
-  std::vector<uint32_t> n_here_;               // [editions] of them
+  std::vector<uint32_t> n_here_;               // [editions] number of resident neurons
   std::vector<uint32_t> slots_;                // [editions]
-  std::vector<uint32_t> hot_ones_;             // of one call, kept for its memory
+  std::vector<uint32_t> hot_ones_;             // used by one function, kept for its memory
   uint64_t moved_ = 0;
 };
 

@@ -1,16 +1,16 @@
 // Endor's offload map, which Hugging Face Accelerate calls a device map: the first layers stay in the
 // uppermost memory, the next ones in the memory below it, the rest on flash. Layers stay whole, in the order
-// of a step. A memory takes the first ones that no memory over it keeps, as many as its bytes hold, so that
-// each layer is kept once. What belongs to no layer and is used whole (the head) is placed in its turn, like
-// a layer. An embedding, of which a step uses one row for each token, gets what the layers leave: Accelerate
-// places it first, which would cost a small memory a layer and save it a row. Where it is tied to the head,
-// it is the head.
+// of a step. A memory takes the first layers that no memory over it keeps, as many as its bytes hold, so each
+// layer is kept once. A part outside the layers that a step uses whole (the head) is placed in its turn, like
+// a layer. An embedding, of which a step uses one row for each token, gets the bytes that the layers leave:
+// Accelerate places it first, which would cost a small memory a layer and save it a row. An embedding tied to
+// the head is placed as the head.
 //
-// Everything else passes through staging. Where a unit computes from the memory, whole layers are wished for
-// ahead of their pass, over the border of the step too, so that they fill a staging block while another one
-// is computed.
+// Everything else passes through staging. If a unit computes from the memory, whole layers are requested
+// ahead of their pass, across the end of the step too, so that they fill a staging block while another one is
+// computed.
 //
-// Each instance draws the map from the uppermost memory down to its own, by the bytes that they have.
+// Each instance computes the map from the uppermost memory down to its own, by their bytes.
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -39,7 +39,7 @@ constexpr tierd_param kParams[] = {
   throw tierd::Failure(TIERD_E_UNSUPPORTED, "layers: '" + part.substr(0, 40) + "' " + why);
 }
 
-// One of "gpu=6, dram=10", for [memories].
+// Reads one part of "gpu=6, dram=10" into `most` [memories].
 void read_part(const tierd::Host& host, const std::string& part, std::vector<uint32_t>& most) {
   const size_t equals = std::min(part.find('='), part.size());
   const std::string tier = part.substr(0, equals);
@@ -56,7 +56,7 @@ void read_part(const tierd::Host& host, const std::string& part, std::vector<uin
   if (!known) refuse(tier, "is no tier that keeps weights; expected one of tiers.NAME");
 }
 
-// [memories] How many layers may stay there.
+// Returns [memories] the most layers that may stay there.
 std::vector<uint32_t> read_layers(const tierd::Host& host) {
   std::vector<uint32_t> most(host.n_memories(), kAllLayers);
   std::string text = host.text("layers");
@@ -105,11 +105,11 @@ class LayerMap : public tierd::FixedSet {
     name_surplus(max_slots, victims);
   }
 
-  // What takes another cache's place has that one's slots at first, which may hold a piece of every layer.
+  // A cache that replaces another has that one's slots at first, which may hold a part of every layer.
   void resplit(uint32_t* wanted) { *wanted = limited_ ? 1 : 0; }
 
   void ahead(uint32_t site) {
-    // What streams into a memory that nobody computes from comes when the one over it wishes for it.
+    // Layers are fetched into a memory without a unit when the memory over it wishes for them.
     if (layers_ahead_ == 0 || host().own_memory().unit == TIERD_NO_UNIT) return;
     uint16_t layer = host().site(site).layer;
     uint32_t layers = 0;
@@ -123,7 +123,7 @@ class LayerMap : public tierd::FixedSet {
   }
 
  private:
-  // Whether memory m lies over `below`, by way of others too, or is that one.
+  // Returns whether memory m lies over `below`, also indirectly, or is that memory.
   bool lies_over(uint32_t m, uint32_t below) const {
     while (m > below) m = host().memory(m).over;
     return m == below;
@@ -137,7 +137,7 @@ class LayerMap : public tierd::FixedSet {
     return n;
   }
 
-  // Neurons of an edition that may be placed in memory m, at most so many.
+  // Returns at most `most` neurons of an edition that may be placed in memory m.
   std::vector<uint32_t> candidates(uint32_t m, uint32_t e, uint64_t most,
                                    const std::vector<std::vector<uint8_t>>& placed) const {
     std::vector<uint32_t> neurons;
@@ -147,7 +147,8 @@ class LayerMap : public tierd::FixedSet {
     return neurons;
   }
 
-  // What stays in memory m, which has so many bytes, and places for `most` neurons of each edition.
+  // Returns the neurons that stay in memory m, which has `room` bytes, and slots for `most` neurons of each
+  // edition.
   std::vector<std::vector<uint32_t>> place(uint32_t m, uint64_t room, const std::vector<uint32_t>& most,
                                            std::vector<std::vector<uint8_t>>& placed) const {
     std::vector<std::vector<uint32_t>> kept(most.size());

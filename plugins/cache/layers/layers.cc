@@ -1,16 +1,16 @@
-// M2Cache's cache of DRAM (5.4), two areas of whole layers. In the fixed area the first n layers stay, so
-// that they are not loaded again for each token. The dynamic area holds the layers that come next: a layer is
-// loaded some layers ahead of its pass, all neurons of it that are not here, since which of them a token will
-// use is known surely one layer ahead at most, and loading a layer takes longer than computing one (the
-// paper: twice as long, so that it is loaded two or more layers ahead).
+// M2Cache's cache of DRAM (5.4), with two areas of whole layers. In the fixed area the first n layers stay,
+// so that they are not loaded again for each token. The dynamic area holds the next layers: a layer is loaded
+// some layers ahead of its pass, with all its missing neurons, because the neurons of a token are known at
+// most one layer ahead, and loading a layer takes longer than computing one (the paper: twice as long, so a
+// layer is loaded two or more layers ahead).
 //
-// The dynamic area is the memory's staging: a step goes through its layers in a circle, so that of a
-// first-in, first-out queue of layers nothing is used twice. What a layer's pass has not taken leaves when
-// the pass is over. Only layers that do not stay count as ahead: while those of the fixed area are computed,
-// the next ones that do not stay are loaded, as many as the distance says.
+// The dynamic area is the memory's staging: a step visits its layers cyclically, so a first-in, first-out
+// queue of layers never uses a layer twice. Neurons that the pass of a layer has not taken leave when it is
+// over. Only layers that do not stay count as ahead: while layers of the fixed area are computed, the next
+// streaming ones are loaded, as many as the distance says.
 //
-// What every step uses whole (attention, the head) belongs to its layer like the rest, unless the memories
-// over this one have room for all of that: then they keep it, and this one need not.
+// Neurons that every step uses whole (attention, the head) belong to their layer like the rest, unless the
+// memories over this one have room for all of them: then those keep them, and this one need not.
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -75,7 +75,7 @@ class Layers : public tierd::FixedSet {
     name_surplus(max_slots, victims);
   }
 
-  // What takes another cache's place has that one's slots at first.
+  // A cache that replaces another has that one's slots at first.
   void resplit(uint32_t* wanted) { *wanted = limited_ ? 1 : 0; }
 
   void ahead(uint32_t site) {
@@ -96,13 +96,14 @@ class Layers : public tierd::FixedSet {
     }
   }
 
-  // What was loaded ahead before may have been given up.
+  // Earlier reads ahead may have been given up.
   void begin_sequence(uint64_t /*sequence*/) { forget(); }
 
  private:
   static constexpr size_t kNone = std::numeric_limits<size_t>::max();
 
-  // As many neurons of the edition stay as `most` and the bytes allow; the others may stream. False: some do.
+  // Keeps as many neurons of the edition as `most` and the bytes allow; the others may stream. Returns
+  // whether none do.
   bool place(uint32_t e, uint32_t most, bool may_stream, uint64_t& bytes, uint32_t* max_slots) {
     std::vector<uint32_t> kept;
     streams_[e].clear();
@@ -124,7 +125,8 @@ class Layers : public tierd::FixedSet {
     return streams_[e].empty();
   }
 
-  // Whether nobody computes from this memory, and those over it can keep all that every step uses whole.
+  // Returns whether no unit computes from this memory, and the memories over it can keep all sites that every
+  // step uses whole.
   bool has_room_above() const {
     const uint32_t own = host().own_memory().memory;
     uint64_t room = 0;
@@ -189,9 +191,9 @@ class Layers : public tierd::FixedSet {
   std::vector<std::vector<uint32_t>> streams_;  // [editions] neurons that do not stay and are loaded ahead
   bool limited_ = false;                        // at the last split there were fewer slots than neurons
   size_t present_ = kNone;                      // the part that the step is in
-  uint64_t steps_ = 0;                          // that have ended since the start
-  std::vector<uint64_t> asked_;    // [parts] one past the latest of those steps that it was asked for
-  std::vector<uint32_t> missing_;  // used by `load`
+  uint64_t steps_ = 0;                          // steps that have ended since the start
+  std::vector<uint64_t> asked_;                 // [parts] one past the last step for which it was requested
+  std::vector<uint32_t> missing_;               // used by `load`
 };
 
 }  // namespace

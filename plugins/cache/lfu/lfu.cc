@@ -1,5 +1,6 @@
-// Evicts what was used least often since the start, edition by edition; among equals the lowest number. What
-// is missing is loaded even if it was used less often than everything here: it is being used now.
+// Evicts the neuron that was used least often since the start, edition by edition; of equals the lowest
+// number. A missing neuron is loaded even if it was used less often than every resident one: it is being used
+// now.
 #include <algorithm>
 #include <vector>
 
@@ -54,7 +55,7 @@ class Lfu {
  private:
   struct Edition {
     std::vector<uint64_t> uses;  // [n] steps since the start
-    std::vector<uint8_t> here;   // [n] whether
+    std::vector<uint8_t> here;   // [n] whether it is resident
   };
   struct Candidate {
     uint64_t uses;
@@ -65,7 +66,7 @@ class Lfu {
     }
   };
 
-  // Lists what is here, by number.
+  // Lists the resident neurons that `takes` accepts, by number.
   template <class Takes>
   std::vector<Candidate>& here(uint32_t e, Takes takes) {
     const Edition& edition = editions_[e];
@@ -76,7 +77,7 @@ class Lfu {
     return candidates_;
   }
 
-  // Only who leaves has to be known, not in which order: no sort.
+  // Names the least used neurons; their order does not matter, so they are not sorted.
   void name_rarest(uint32_t e, uint32_t wanted, tierd_victims_out& victims) {
     auto& rarest = here(e, [&](uint32_t neuron) { return host_.evictable(e, neuron); });
     if (wanted < rarest.size()) {
@@ -88,7 +89,7 @@ class Lfu {
 
   tierd::Host host_;
   std::vector<Edition> editions_;
-  std::vector<Candidate> candidates_;  // of one call
+  std::vector<Candidate> candidates_;  // used by one call
 };
 
 }  // namespace

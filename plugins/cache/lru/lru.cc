@@ -1,5 +1,5 @@
-// Evicts what was used longest ago, edition by edition. For a dense model, which uses everything in the same
-// order every step, that is the worst choice there is, and worth showing.
+// Evicts the least recently used neuron, edition by edition. For a dense model, which uses everything in the
+// same order every step, this is the worst choice, and shown for comparison.
 #include "tierd/eviction_order.hpp"
 #include "tierd/plugin.hpp"
 

@@ -1,10 +1,9 @@
-// What fits stays from the start to the end; the rest streams by. The split is by bytes: every edition keeps
-// the same share of its neurons, so that there is always something to compute while the next bytes are
-// fetched.
+// The neurons that fit stay from the start to the end; the rest passes through. The split is by bytes: every
+// edition keeps the same share of its neurons, so that there is always work while the next bytes are fetched.
 //
-// A step passes the operators of few of a mixture's experts, where these have operators of their own: their
-// editions get what those leave that every step passes. A site whose set is given (an embedding: one row a
-// token) uses few of its neurons in a step; its editions get the rest.
+// If the experts of a mixture have operators of their own, a step passes few of them: their editions get the
+// bytes that the operators of every step leave. A site whose set is given (an embedding: one row a token)
+// uses few of its neurons in a step; its editions get the rest.
 #include <algorithm>
 #include <utility>
 #include <vector>

@@ -1,17 +1,18 @@
-// LLM in a flash. What is used whole in every step (attention, embeddings) stays for good (3.1, selective
-// persistence); of each feed-forward network the neurons that the last k tokens used stay (3.1.2, sliding
-// window), so that a token fetches only what none of the k before it used. Who was not used by the last k
-// leaves at once, whether or not the room is needed. Where the budget holds less than the window wants, the
-// oldest leave first: k shrinks by itself.
+// LLM in a flash. Sites that every step uses whole (attention, embeddings) stay for good (3.1, selective
+// persistence). Of each feed-forward network the neurons that the last k tokens used stay (3.1.2, sliding
+// window), so that a token fetches only neurons that none of the k before it used. A neuron that the last k
+// tokens did not use leaves at once, whether or not the room is needed. If the budget is smaller than the
+// window, the oldest neurons leave first: k shrinks by itself.
 //
 // Networks need different room for the same k: in upper layers more neurons are active. The paper gives each
-// layer the most that it needed on a sample of text (3.3, Req_i); here the window counts what each needs as
-// the text goes on, and asks for another split of the same bytes when the one there is does not fit any more.
+// layer the most that it needed on a sample of text (3.3, Req_i). This window counts the need of each network
+// as the text goes on, and requests another split of the same bytes when the present one does not fit any
+// more.
 //
-// A pass of one row is a token. One of several rows may be a token and guesses of those that follow it
-// (speculative decoding, 5.2): nobody leaves before it is known how many were right, and the window then ends
-// at the last of these. Without such word it is one token, of many texts. Costs what changes: neurons that
-// came, left or were used.
+// A pass of one row is a token. A pass of several rows may be a token and guesses of the tokens after it
+// (speculative decoding, 5.2): no neuron leaves before the number of right guesses is known, and the window
+// then ends at the last right one. Without such a report the pass is one token, of many texts. The cost is
+// proportional to the changes: neurons that arrived, left or were used.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -27,13 +28,13 @@ constexpr tierd_param kParams[] = {
     tierd::flag("unused", "false", "what came ahead of need and was not used stays like what was used"),
 };
 
-// How fast what a network needs is forgotten: a token's part of the mean.
+// The weight of a token in the mean of a network's need.
 constexpr double kNewest = 1.0 / 16;
 
-// Window remembers when each neuron of one network was used.
+// Remembers when each neuron of one network was used.
 class Window {
  public:
-  // `unused`: who came for nobody stays as if the token of that time had used it.
+  // `unused`: a prefetched neuron that no pass has used yet stays as if the token of that time had used it.
   Window(uint32_t n, uint32_t k, bool unused)
       : k_(k), unused_(unused), last_(n, 0), here_(n, 0), used_in_(k + 1), listed_(n, 0) {}
 
@@ -56,11 +57,11 @@ class Window {
     undecided_ = true;
     if (rows_ == 1) decide(1, 1);
   }
-  // `kept` of the `rows` rows that touched last were right.
+  // `kept` of the `rows` rows of the last touch were right.
   void decide(uint32_t rows, uint32_t kept) {
     if (!undecided_) return;
     undecided_ = false;
-    // Without masks, and of rows that are no guesses, all belong to one token.
+    // Without masks, and if rows are not guesses, all rows belong to one token.
     const bool by_row = rows == rows_ && !masks_.empty();
     if (rows_ > 1 && !by_row) text_in_window_until_ = now_ + k_ + 1;
     const uint32_t tokens = rows == rows_ ? kept : 1;
@@ -74,14 +75,14 @@ class Window {
       measure_need();
       next_token();
     }
-    // What came for nobody, or for a wrong guess, leaves like those whose time is over.
+    // Prefetched neurons that were not used, or only by a wrong guess, leave like expired ones.
     for (const uint32_t neuron : came_for_) {
       if (over(neuron)) let_go(neuron);
     }
     came_for_.clear();
   }
-  // Those that none of the last k tokens has used, as far as `each` lets them go; the others are asked for
-  // again.
+  // Calls `each` for neurons that none of the last k tokens used; a neuron for which it returns false is
+  // offered again later.
   template <class Each>
   void each_expired(Each each) {
     size_t stay = 0;
@@ -91,7 +92,7 @@ class Window {
     }
     leaving_.resize(stay);
   }
-  // Those that are here, from the one that was used longest ago on, until `each` says false.
+  // Calls `each` for resident neurons, the least recently used first, until it returns false.
   template <class Each>
   void each_by_age(Each each) const {
     for (const uint32_t neuron : leaving_) {
@@ -121,10 +122,11 @@ class Window {
     });
     return oldest_first;
   }
-  // Whether a token used it, and for how many of those that followed it stayed: k, unless it left early.
+  // Return whether a token used the neuron, and for how many later tokens it stayed: k, unless it left early.
   bool was_used(uint32_t neuron) const { return last_[neuron] != 0; }
   uint64_t stayed(uint32_t neuron) const { return std::min(k_, now_ - last_[neuron] - 1); }
-  // Neurons that this token and the k before it used, on the mean of the latest; negative: not known yet.
+  // Returns the neurons used by a token and the k before it, on the mean of the latest; negative: not known
+  // yet.
   double need() const { return need_; }
 
  private:
@@ -132,7 +134,7 @@ class Window {
   std::vector<uint32_t>& in(uint64_t token) { return used_in_[token % used_in_.size()]; }
   const std::vector<uint32_t>& in(uint64_t token) const { return used_in_[token % used_in_.size()]; }
 
-  // None of the last k tokens has used it.
+  // Returns whether none of the last k tokens has used the neuron.
   bool over(uint32_t neuron) const { return last_[neuron] == 0 || last_[neuron] + k_ < now_; }
   void let_go(uint32_t neuron) {
     if (listed_[neuron] == 0) leaving_.push_back(neuron);
@@ -144,13 +146,13 @@ class Window {
     last_[neuron] = now_;
     in(now_).push_back(neuron);
   }
-  // While the window holds a token, and not a text that went by at once.
+  // Measures only while the window holds single tokens, not a whole text that passed at once.
   void measure_need() {
     if (now_ < text_in_window_until_ || now_ - kFirst < k_) return;
     const double now = in_window_;
     need_ = need_ < 0 ? now : need_ + (now - need_) * kNewest;
   }
-  // The present one is over: those leave that were used by the one that is k + 1 tokens old now.
+  // Ends the present token: neurons last used k + 1 tokens ago leave.
   void next_token() {
     ++now_;
     for (const uint32_t neuron : in(now_)) {
@@ -165,17 +167,17 @@ class Window {
   bool unused_;
   uint64_t now_ = kFirst;                       // the token that is being computed
   std::vector<uint64_t> last_;                  // [n] the token that used it last; 0: none
-  std::vector<uint8_t> here_;                   // [n] whether
-  std::vector<std::vector<uint32_t>> used_in_;  // of the last k tokens and the present one
+  std::vector<uint8_t> here_;                   // [n] whether it is resident
+  std::vector<std::vector<uint32_t>> used_in_;  // by the last k tokens and the present one
   std::vector<uint32_t> arrived_;               // since the last touch
-  std::vector<uint32_t> leaving_;               // whose time was over when they were listed
-  std::vector<uint8_t> listed_;                 // [n] whether
-  uint32_t in_window_ = 0;                      // whom the last k tokens and the present one used
+  std::vector<uint32_t> leaving_;               // neurons that had expired when they were listed
+  std::vector<uint8_t> listed_;                 // [n] whether it is in leaving_
+  uint32_t in_window_ = 0;                      // neurons used by the last k tokens and the present one
   uint64_t text_in_window_until_ = 0;           // token
   double need_ = -1;
   // The last touch.
   bool undecided_ = false;
-  std::vector<uint32_t> came_for_;  // arrived before it
+  std::vector<uint32_t> came_for_;  // neurons that arrived before it
   uint32_t rows_ = 0;
   uint32_t words_ = 0;
   std::vector<uint32_t> used_;
@@ -191,7 +193,7 @@ class ResidencyWindow : public tierd::WholeAndPart<Window> {
                      }),
         most_(host.number("most")) {}
 
-  // What is used whole has its room first.
+  // Serves the sites that every step uses whole first.
   void share(uint64_t bytes, uint32_t* max_slots) {
     limit(max_slots);
     WholeAndPart::share(bytes, max_slots);
@@ -244,7 +246,7 @@ class ResidencyWindow : public tierd::WholeAndPart<Window> {
     stayed_ += parts()[edition].stayed(neuron);
   }
 
-  // The oldest first: those whose time is over, those of the next token to leave the window, and so on.
+  // Evicts the oldest first: expired neurons, then those that leave the window next, and so on.
   void make_room(uint32_t edition, uint32_t wanted, tierd_victims_out& victims) {
     parts()[edition].each_by_age([&](uint32_t neuron) {
       if (victims.n == wanted) return false;
@@ -255,8 +257,8 @@ class ResidencyWindow : public tierd::WholeAndPart<Window> {
   }
 
   double most_;
-  uint64_t left_ = 0;    // neurons that somebody had used
-  uint64_t stayed_ = 0;  // tokens that they stayed after that, together
+  uint64_t left_ = 0;    // evicted neurons that a token had used
+  uint64_t stayed_ = 0;  // sum of the tokens that they stayed after their last use
 };
 
 }  // namespace

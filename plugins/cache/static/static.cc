@@ -1,9 +1,9 @@
 // Keeps a given hot set from the start to the end. Each edition keeps the neurons with the highest heat, as
-// many as fit; what a step uses whole has its room before what it uses in part. The rest streams by.
+// many as fit; sites that a step uses whole are served before the others. The rest passes through.
 //
 // The heat of an edition is the tensor of its site's name in `tensors`, one value a neuron. An edition
-// without one is cold: its first neurons stay. Among neurons with the same heat the first is the hotter one;
-// a value that is no number is colder than all.
+// without one is cold: its first neurons stay. Of neurons with the same heat the first is the hotter one; NaN
+// is colder than all.
 #include <algorithm>
 #include <cmath>
 #include <numeric>

@@ -1,5 +1,5 @@
-// This keeps a neuron as one frame of Zstandard, to compare bitmaps with what a general compressor makes of
-// pruned weights, as Endor does.
+// Compresses a neuron as one frame of Zstandard, to compare bitmaps with a general compressor on pruned
+// weights, as Endor does.
 #include <zstd.h>
 #include <zstd_errors.h>
 
@@ -14,8 +14,8 @@ namespace {
 constexpr tierd_param kParams[] = {
     tierd::integer("level", "3", 1, 19, "how hard it is tried; the library's own default is 3")};
 
-// Whether it begins as frames of today do: the library also reads those of its first versions, and others
-// that hold nothing.
+// Returns whether the input begins like a current frame: the library also reads frames of its first versions,
+// and frames without content.
 bool is_frame(const void* in, uint64_t n) {
   const auto* bytes = static_cast<const unsigned char*>(in);
   if (n < sizeof(uint32_t)) return false;
@@ -23,7 +23,7 @@ bool is_frame(const void* in, uint64_t n) {
   return magic == ZSTD_MAGICNUMBER;
 }
 
-// Throws what the library calls an error; `too_small` is the answer where `out` is.
+// Throws the library's error; `too_small` is the code if `out` is too small.
 size_t checked(size_t answer, int too_small = TIERD_E_NO_SPACE) {
   if (ZSTD_isError(answer) == 0) return answer;
   const ZSTD_ErrorCode error = ZSTD_getErrorCode(answer);
@@ -37,7 +37,7 @@ class Zstd {
  public:
   explicit Zstd(const tierd::Host& host) {
     if (to_ == nullptr || from_ == nullptr) throw std::bad_alloc();
-    // The size is written, which `expand` asks for. The extent has a checksum, a frame needs none.
+    // Frames contain the size, which `expand` checks, and no checksum, since the extent has one.
     const auto set = [&](ZSTD_cParameter what, int value) {
       checked(ZSTD_CCtx_setParameter(to_.get(), what, value));
     };
@@ -52,7 +52,7 @@ class Zstd {
     written = checked(ZSTD_compress2(to_.get(), out, cap, in, n));
   }
 
-  // In one go, so that the library needs no window of its own, whatever size a frame asks for.
+  // Expands in one call, so that the library allocates no window, whatever size a frame claims.
   void expand(const void* in, uint64_t n_in, void* out, uint64_t n_out) {
     const unsigned long long size =
         is_frame(in, n_in) ? ZSTD_getFrameContentSize(in, n_in) : ZSTD_CONTENTSIZE_ERROR;
@@ -63,7 +63,7 @@ class Zstd {
                                                 std::to_string(n_out));
     }
     const size_t frame = checked(ZSTD_findFrameCompressedSize(in, n_in));
-    // A frame that needs more room than it says is malformed.
+    // A frame that needs more room than it claims is malformed.
     if (checked(ZSTD_decompressDCtx(from_.get(), out, n_out, in, frame), TIERD_E_INVALID) != n_out)
       throw tierd::Failure(TIERD_E_INVALID, "is a frame of another size than it says");
   }

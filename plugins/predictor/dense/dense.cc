@@ -1,6 +1,6 @@
-// This predictor says that every neuron is active, as in a dense model. It looks ahead along the sites and
-// into the next step, so that the disk has something to read during the last layer too. It asks for no
-// experts of a mixture ahead: only the router knows which ones a step will use.
+// Predicts that every neuron is active, as in a dense model. It looks ahead along the sites and into the next
+// step, so that the disk also reads during the last layer. It wishes for no experts of a mixture: only the
+// router knows which ones a step will use.
 #include "tierd/plugin.hpp"
 
 namespace {

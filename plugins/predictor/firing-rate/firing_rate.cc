@@ -1,7 +1,7 @@
 // How often each neuron fires, as heat: a mean over the tokens in which the latest count most, and before the
-// first one the share of the prompt's tokens. What Hermes' table of states is compared with: four bits that
-// go up by 4 and down by 1 tell apart neurons that fire more and less than every fifth token, and few fire
-// that often; a rate ranks all of them.
+// first one the share of the prompt's tokens. It is compared with Hermes' table of states. The four bits of a
+// state, which go up by 4 and down by 1, only distinguish neurons that fire more or less than every fifth
+// token, and few fire that often; a rate ranks all of them.
 //
 // As [predictor] it leaves nothing out.
 #include <cmath>
@@ -19,7 +19,7 @@ constexpr tierd_param kParams[] = {
 
 struct Site {
   std::vector<float> rates;      // [n]
-  std::vector<uint32_t> counts;  // [n] tokens of the prompt that passes now, or has just passed
+  std::vector<uint32_t> counts;  // [n] of the present or last prompt's tokens
   uint32_t tokens = 0;           // of that prompt
 };
 
@@ -40,13 +40,13 @@ class FiringRate {
       return;
     }
     begin(site);
-    // A batch's rows are tokens side by side.
+    // A batch's rows are tokens of the same time.
     for (float& rate : site.rates) rate -= rate * newest_;
     for (uint32_t i = 0; i < told.n; ++i)
       site.rates[told.idx[i]] += newest_ * static_cast<float>(told.count[i]) / static_cast<float>(told.rows);
   }
 
-  // Steps of the square root, so that rare neurons are told apart, too.
+  // Maps the square root of the rate to heat, so that rare neurons are distinguished, too.
   void heat(uint32_t s, uint8_t* heat) {
     begin(sites_[s]);
     for (size_t i = 0; i < sites_[s].rates.size(); ++i)

@@ -1,12 +1,12 @@
-// The gate of a gated network is its own predictor where the activation cuts off (LLM in a flash, Llama-2
-// with FATReLU): a neuron whose gate stays below the cut gives exactly nothing. The gate's rows stay in
-// memory, a third of the network; up and down need to be read of active neurons only. For each site SITE the
+// The gate of a gated network is its own predictor if the activation cuts off (LLM in a flash, Llama-2 with
+// FATReLU): a neuron whose gate stays below the cut contributes exactly nothing. The gate's rows, a third of
+// the network, stay in memory; up and down need to be read for active neurons only. For each site SITE the
 // plugin reads the tensors
 //
 //   SITE.gate  [neurons x n_in]
 //   SITE.bias  [neurons], if there is one
 //
-// as `tier-train gate` writes them. A site without them is active as a whole.
+// as `tier-train gate` writes them. All neurons of a site without them are active.
 #include <algorithm>
 #include <cmath>
 #include <optional>

@@ -1,4 +1,5 @@
-// How many of a site's neurons a ranking predictor keeps: a share, or what a memory has room for.
+// The number of a site's neurons that a ranking predictor keeps: a share, or as many as a memory has room
+// for.
 #ifndef TIERD_LOW_RANK_KEPT_HPP
 #define TIERD_LOW_RANK_KEPT_HPP
 
@@ -16,7 +17,7 @@ namespace tierd {
 
 class Kept {
  public:
-  // Reads the parameters `keep`, `fit_memory` and `mix`. Throws Failure where one of them is malformed.
+  // Reads the parameters `keep`, `fit_memory` and `mix`. Throws Failure if one of them is malformed.
   explicit Kept(const Host& host)
       : host_(host),
         share_(host.number("keep")),
@@ -25,9 +26,9 @@ class Kept {
 
   bool by_threshold() const { return share_ == 0 && !fits_memory_; }
 
-  // Reads SITE.kept of every ranked site, the part of its result that so large a share of the neurons keeps,
-  // those of the highest scores. Throws Failure where neurons are to be dropped for want of memory and a
-  // site's tables do not say what that loses.
+  // Reads SITE.kept of every ranked site: the part of its result that a share of its neurons, those with the
+  // highest scores, keeps. Throws Failure if neurons are dropped for lack of memory and a site's tables do
+  // not have the loss.
   template <class Ranked>
   void read_curves(Ranked ranked) {
     if (!fits_memory_) return;
@@ -51,9 +52,9 @@ class Kept {
     }
   }
 
-  // Throws Failure where they shall fit a memory that has no room for any. Returns how many of a site's `n`
-  // neurons are kept. ranked(site): whether the neurons of that site are ranked; all of them keep the same
-  // share, at least one neuron.
+  // Returns how many of a site's `n` neurons are kept. ranked(site): whether the neurons of that site are
+  // ranked; all ranked sites keep the same share, at least one neuron. Throws Failure if they must fit a
+  // memory that has no room for any.
   template <class Ranked>
   uint32_t neurons(uint32_t n, Ranked ranked) const {
     const double share = fits_memory_ ? share_of_memory(ranked) : share_;
@@ -74,7 +75,7 @@ class Kept {
     if (!curves_.empty()) host_.metric("kept_mass", sum / static_cast<double>(curves_.size()));
   }
 
-  // Bytes that a neuron of the site takes on the mean.
+  // Returns the mean bytes of a neuron of the site.
   double neuron_bytes(const tierd_site_view& site, uint32_t memory) const {
     double bytes = 0;
     for (uint32_t i = 0; i < std::min<size_t>(site.n_editions, mix_.size()); ++i)
@@ -82,7 +83,8 @@ class Kept {
     return bytes;
   }
 
-  // What the first unit's memory has room for, beside the sites that are not ranked.
+  // Returns the share of neurons that the first unit's memory has room for, beside the sites that are not
+  // ranked.
   template <class Ranked>
   double share_of_memory(Ranked ranked) const {
     const uint32_t memory = host_.unit(0).memory;
@@ -109,9 +111,9 @@ class Kept {
   Host host_;
   double share_ = 0;
   bool fits_memory_ = false;
-  std::vector<double> mix_;                 // [editions of a site] shares of the neurons that are kept
-  std::vector<std::vector<float>> curves_;  // of each ranked site: what shares of its neurons keep
-  mutable double told_ = -1;                // the share that the metric is about
+  std::vector<double> mix_;                 // [editions of a site] shares of the kept neurons
+  std::vector<std::vector<float>> curves_;  // of each ranked site: the result by share of neurons
+  mutable double told_ = -1;                // the share for which the metric was set
 };
 
 }  // namespace tierd

@@ -1,21 +1,22 @@
-// Two thin matrices a site guess which neurons of a feed-forward network fire (LLM in a flash, 3.2; Deja Vu):
+// Two thin matrices a site predict which neurons of a feed-forward network fire (LLM in a flash, 3.2; Deja
+// Vu):
 //
 //   score = B (A x) + bias,  active where sigmoid(score) > threshold
 //
 // or those of the greatest scores in each row: a share of a site's neurons, or as many as the memory that
-// they are computed from holds (M2Cache, 5.1: "top-k"). x is what the network computes from in this very
-// layer. For each site SITE the plugin reads the tensors
+// they are computed from holds (M2Cache, 5.1: "top-k"). x is the network's input in this very layer. For each
+// site SITE the plugin reads the tensors
 //
 //   SITE.a     [rank x n_in]
 //   SITE.b     [neurons x rank]
 //   SITE.bias  [neurons], if there is one
 //   SITE.kept  [levels], for fit_memory: the part of the result that the highest-ranked neurons keep
 //
-// as `tier-train predictor` writes them. A site without them is active as a whole.
+// as `tier-train predictor` writes them. All neurons of a site without them are active.
 //
-// What a layer computes from is much the same one layer further on, so that the tables of the next layer know
-// from it nearly all that the layer will use (tools/lab/train/README.md: judge). With `layers_ahead` that is
-// fetched while the present layer computes (Deja Vu, 4.3; M2Cache, 5.4).
+// The inputs of consecutive layers are similar, so the tables of the next layer, applied to this layer's
+// input, predict nearly all that the next layer will use (tools/lab/train/README.md: judge). With
+// `layers_ahead` these neurons are fetched while the present layer computes (Deja Vu, 4.3; M2Cache, 5.4).
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -60,7 +61,7 @@ constexpr const char* kManual =
     "the "
     "report with scheduler.measure_every.";
 
-// MODEL is filled in by the host.
+// The host replaces MODEL.
 constexpr const char* kTables =
     "tier-profile -m MODEL TEXT -o activations.safetensors and tier-train predictor MODEL "
     "activations.safetensors "
@@ -104,8 +105,8 @@ class LowRank {
     if (out.all == 0) rank(active_, *tables_[site], rows, out);
   }
 
-  // What later layers compute from is not known yet; what this one computes from is much the same. A prompt's
-  // rows together use nearly everything.
+  // Uses this layer's input in place of those of later layers, which are not known yet but similar. A
+  // prompt's rows together use nearly everything, so they are not looked ahead of.
   void look_ahead(uint32_t site, const tierd_rows_view& rows) {
     if (rows.x == nullptr || rows.rows > kMostRows || reads_x(site) == 0) return;
     uint32_t layers = 0;
@@ -123,7 +124,7 @@ class LowRank {
   }
 
  private:
-  static constexpr uint32_t kMostRows = 16;  // that are looked ahead of
+  static constexpr uint32_t kMostRows = 16;  // larger batches are not looked ahead of
 
   struct Tables {
     uint32_t n = 0;
@@ -133,7 +134,7 @@ class LowRank {
     const float* bias = nullptr;
   };
 
-  // Says what is missing, and the commands that help.
+  // Returns the reason for missing tables, and the commands that help.
   std::string without_tables() const {
     const auto has = [&](uint8_t axis) {
       for (uint32_t s = 0; s < host_.n_sites(); ++s) {
@@ -155,7 +156,7 @@ class LowRank {
            "; --set predictor.name=dense --set quantizer.name=plain leaves nothing out";
   }
 
-  // Says whether any neuron of a network may give nothing to a row.
+  // Returns whether any neuron of a network may contribute nothing to a row.
   bool any_may_be_silent() const {
     for (uint32_t s = 0; s < host_.n_sites(); ++s) {
       if (host_.site(s).axis == TIERD_AXIS_NEURON && !host_.never_silent(s)) return true;
@@ -193,8 +194,7 @@ class LowRank {
     return {site.n, static_cast<uint32_t>(a.dims[0]), a.tensor, b.tensor, tierd::bias_of(host_, site)};
   }
 
-  // Returns what the `kept` greatest of the scores lie above, and where several are equal on the border, all
-  // of them.
+  // Returns a bound below the `kept` greatest scores; scores equal to the last of them are above it, too.
   float bound_of(const float* scores, uint32_t n, uint32_t kept) {
     if (kept == 0) return std::numeric_limits<float>::infinity();
     ranked_.assign(scores, scores + n);
@@ -211,7 +211,7 @@ class LowRank {
   tierd::Kept keep_;
   bool by_threshold_ = true;
   uint32_t layers_ahead_ = 0;
-  // These are filled anew in each call, and kept for their memory.
+  // Each call fills these anew; they are members so that their memory is reused.
   std::vector<float> inner_, ranked_, score_;
   std::vector<uint32_t> idx_;
 };

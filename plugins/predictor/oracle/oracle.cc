@@ -1,13 +1,12 @@
-// Knows what will be active, because it was recorded: the upper bound that predictors are measured against.
-// The recording is made by `tier-trace truth` from a first run over the same tokens, in the same chunks; of
-// each site SITE these tensors:
+// Replays the recorded active sets: the upper bound for predictors. `tier-trace truth` makes the recording
+// from a first run over the same tokens, in the same chunks; it has these tensors for each site SITE:
 //
 //   SITE.rows     [passes] rows of the batch
 //   SITE.counts   [passes] active neurons, or -1: all
 //   SITE.neurons  [sum of the counts] ascending within a pass
-//   SITE.scores   [sum of the counts] how much each contributes, if that is known: a quantizer ranks by it
+//   SITE.scores   [sum of the counts] contribution of each, if it is known: a quantizer ranks by it
 //
-// Where the recording ends, or was made with another number of rows, everything is active: never wrong, only
+// After the end of the recording, or for another number of rows, everything is active: never wrong, only
 // slow.
 #include <algorithm>
 #include <cmath>
@@ -32,7 +31,7 @@ struct Pass {
   uint32_t rows = 0;
   bool all = false;
   std::vector<uint32_t> neurons;
-  const float* scores = nullptr;  // [neurons], or unknown
+  const float* scores = nullptr;  // [neurons]; NULL: unknown
 };
 
 class Oracle {
@@ -59,7 +58,7 @@ class Oracle {
           "predictor.name=dense leaves nothing out");
   }
 
-  // Scores are promised where all that was recorded has them: who ranks by them is refused else.
+  // Promises scores only if all recorded sites have them; otherwise plugins that rank by them are refused.
   uint32_t caps() const {
     const bool all = with_scores_ != 0 && with_scores_ == with_counts_;
     return all ? kCaps | TIERD_PREDICTOR_SCORES : kCaps;
@@ -85,7 +84,8 @@ class Oracle {
     host_.metric("recorded_share", static_cast<double>(known_) / static_cast<double>(passes_));
   }
 
-  // What the next sites did use. One after the end of the walk comes in the next step.
+  // Wishes for the recorded neurons of the next sites. A site after the end of the walk belongs to the next
+  // step.
   void look_ahead(uint32_t site, const tierd_rows_view&) {
     const uint32_t n = host_.n_sites();
     for (uint32_t d = 1; d <= sites_ahead_ && d < n; ++d) {
@@ -151,9 +151,9 @@ class Oracle {
   tierd::Host host_;
   uint32_t sites_ahead_;
   std::vector<std::vector<Pass>> recorded_;  // [sites][passes]
-  std::vector<uint32_t> next_;               // [sites] the pass that comes next
+  std::vector<uint32_t> next_;               // [sites] the next pass
   uint32_t with_counts_ = 0;                 // sites that are recorded
-  uint32_t with_scores_ = 0;                 // those of them that have scores
+  uint32_t with_scores_ = 0;                 // of these, sites with scores
   uint64_t passes_ = 0;
   uint64_t known_ = 0;
 };

@@ -1,5 +1,5 @@
-// Each neuron is active with a given probability, drawn anew for every site of every step: what a predictor
-// must beat. Lossy.
+// Each neuron is active with a given probability, drawn anew for every site of every step: the baseline for
+// predictors. Lossy.
 #include "tierd/plugin.hpp"
 
 namespace {

@@ -1,11 +1,11 @@
-// For mixtures of experts. Who computes is decided by each layer's own router, in the model; this looks
-// ahead: what the present layer's experts compute from is shown to the next layer's router, and those whom
-// that would choose are read while the layers between compute. A wrong guess costs a read and changes
-// nothing; where too many are wrong nothing is read ahead (guess_record.hpp). What every step uses whole is
-// read ahead along the walk, as `dense` does.
+// For mixtures of experts. Each layer's own router, in the model, decides which experts compute; this plugin
+// looks ahead. It applies the next layer's router to the input of the present layer's experts, and reads the
+// chosen experts while the layers between compute. A wrong guess costs a read and changes no result; if too
+// many are wrong nothing is read ahead (guess_record.hpp). Sites that every step uses whole are read ahead
+// along the walk, as `dense` does.
 //
 // For each site SITE with experts the plugin reads the tensor SITE.router [experts x n_in], as `tier-train
-// router` writes it. Nothing is foreseen of a site without one.
+// router` writes it. It foresees nothing for a site without one.
 #include <algorithm>
 #include <bitset>
 #include <cmath>
@@ -97,7 +97,7 @@ class Router {
     }
   }
 
-  // How many experts a row uses is the model's; what was chosen tells.
+  // Learns the number of experts of a row, which is the model's, from the chosen sets.
   void observe(const tierd_set_view&, const tierd_set_view& truth) {
     if (host_.site(truth.site).axis != TIERD_AXIS_EXPERT || truth.rows == 0) return;
     record_.judge(truth);
@@ -129,7 +129,7 @@ class Router {
     return Next{s, router.tensor};
   }
 
-  // The union over the rows of those of the largest scores.
+  // Collects the experts with the largest scores of each row, and unites them over the rows.
   void foresee(uint32_t site, const Next& next, const tierd_rows_view& rows) {
     const uint32_t n = host_.site(next.site).n;
     const uint32_t k = std::min(chosen_[site] + more_, n);
@@ -157,9 +157,9 @@ class Router {
   uint32_t sites_ahead_;
   uint32_t more_;
   std::vector<std::optional<Next>> next_;  // [sites]
-  std::vector<uint32_t> chosen_;           // [sites] by a row, the last time
+  std::vector<uint32_t> chosen_;           // [sites] experts a row in the last pass
   tierd::GuessRecord record_;
-  // These are filled anew in each call.
+  // Each call fills these anew.
   std::vector<float> scores_;
   std::vector<uint32_t> order_;
   std::vector<uint8_t> wanted_;

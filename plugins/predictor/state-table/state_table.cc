@@ -1,11 +1,11 @@
 // Hermes' predictor (section 4.2.1): four bits a neuron, which go up by 4 when it fires and down by 1 when it
-// does not, and two neurons of the network before for each neuron, which have mostly fired with it (its
-// parents). A neuron is predicted where
+// does not; and for each neuron two neurons of the network before that mostly fired with it (its parents). A
+// neuron is predicted if
 //
 //   state + lambda * parents that have fired  >  threshold
 //
 // In a prompt it only counts; afterwards each state begins with the share of the prompt's tokens in which the
-// neuron has fired. As [heat] it says how hot neurons are, which changes no result. As [predictor] it decides
+// neuron fired. As [heat] it reports how hot neurons are, which changes no result. As [predictor] it decides
 // what is computed.
 #include <algorithm>
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr uint8_t kHottest = TIERD_HOTTEST;
 constexpr uint32_t kParents = 2;
-constexpr uint32_t kShort = UINT16_MAX;  // neurons that two bytes number, and nobody besides
+constexpr uint32_t kShort = UINT16_MAX;  // the most neurons that two bytes number, beside "no neuron"
 
 constexpr tierd_param kParams[] = {
     tierd::lossy(tierd::integer("up", "4", 1, 15, "what a state gains when its neuron fires")),
@@ -62,7 +62,7 @@ class States {
     uint8_t& two = packed_[neuron / 2];
     two = static_cast<uint8_t>((two & ~(kHottest << shift(neuron))) | state << shift(neuron));
   }
-  // Writes all of them, [n].
+  // Writes all states, [n].
   void unpack(uint8_t* states, uint32_t n) const {
     const uint8_t* const packed = packed_.data();
     for (uint32_t i = 0; i < n / 2; ++i) {
@@ -72,10 +72,10 @@ class States {
     if (n % 2 != 0) states[n - 1] = packed_[n / 2] & kHottest;
   }
   uint64_t bytes() const { return packed_.size(); }
-  bool any() const { return !packed_.empty(); }  // else the site cannot tell what fires
-  // Adds `up` to those that have fired, to kHottest at most, and takes `down` from all others, to 0 at least.
-  // That is done for all neurons of each pass: in bytes and without branches, so that the compiler makes
-  // vectors of it. fired: [n + 1], 0 or 1, the last one is 0.
+  bool any() const { return !packed_.empty(); }  // false: the site's firing is not known
+  // Adds `up` to the states of neurons that fired, up to kHottest, and subtracts `down` from all others, down
+  // to 0. This is done for all neurons of each pass: in bytes and without branches, so that the compiler
+  // vectorizes it. fired: [n + 1], 0 or 1; the last one is 0.
   void step(const uint8_t* fired, uint8_t up, uint8_t down) {
     const auto next = [up, down](uint8_t state, uint8_t has_fired) {
       const auto hotter = static_cast<uint8_t>(std::min<uint8_t>(state + up, kHottest));
@@ -97,8 +97,8 @@ class States {
   std::vector<uint8_t> packed_;
 };
 
-// Neurons of the site before, kParents for each neuron; the number behind its last one is nobody's. In two
-// bytes each where these can number them.
+// kParents neurons of the site before, for each neuron; the number of neurons there stands for "no parent".
+// Numbers have two bytes each if that is enough.
 class Parents {
  public:
   explicit Parents(uint32_t n_before) : short_(n_before <= kShort) {}
@@ -109,7 +109,8 @@ class Parents {
       four_bytes_.push_back(parent);
     }
   }
-  // Writes `lambda` for each parent that has fired, of each neuron. fired: [n_before + 1], the last one is 0.
+  // Writes, for each neuron, `lambda` times the number of its parents that fired. fired: [n_before + 1]; the
+  // last one is 0.
   void count(const std::vector<uint8_t>& fired, uint32_t lambda, uint8_t* sums) const {
     short_ ? count(two_bytes_, fired, lambda, sums) : count(four_bytes_, fired, lambda, sums);
   }
@@ -140,9 +141,9 @@ class Parents {
 struct Site {
   States states;
   Parents parents;                  // of the site before; empty: it has none
-  uint32_t before = TIERD_NO_SITE;  // whose neurons they are
-  std::vector<uint8_t> fired;       // [n + 1] in its last pass, and nobody, who never does
-  // In the prompt that passes now, or has just passed.
+  uint32_t before = TIERD_NO_SITE;  // the site of the parents
+  std::vector<uint8_t> fired;       // [n + 1] in its last pass; the last stands for "no neuron"
+  // The present or last prompt.
   std::vector<uint32_t> counts;  // [n] tokens
   uint32_t tokens = 0;
 };
@@ -201,7 +202,8 @@ class StateTable {
     for (uint32_t i = 0; i < n; ++i) heat[i] = std::min(heat[i], kHottest);
   }
 
-  // Only a predictor is asked, not a table that keeps heat alone, whose threshold does not matter.
+  // The host calls this for a predictor, not for a table that only keeps heat, where the threshold does not
+  // matter.
   void fits() const {
     const auto tells = [](const Site& site) { return site.states.any(); };
     const auto has_parents = [](const Site& site) { return !site.parents.empty(); };
@@ -246,14 +248,14 @@ class StateTable {
     site.before = before;
     for (uint64_t i = 0; i < parents.dims[0]; ++i) {
       const float parent = parents.data[i];
-      // What is no number is not less than 0 either.
+      // NaN is not less than anything.
       if (!(parent < static_cast<float>(host_.site(before).n)))
         throw tierd::Failure(TIERD_E_INVALID, name + " names no neuron of " + host_.site(before).name);
       site.parents.add(parent < 0 ? host_.site(before).n : static_cast<uint32_t>(parent));
     }
   }
 
-  // What each neuron's state and its parents come to, [n].
+  // Writes [n] the sum of each neuron's state and its parents' part.
   void strengths(uint32_t s, uint8_t* sums) {
     const Site& site = sites_[s];
     const uint32_t n = host_.site(s).n;
@@ -263,7 +265,7 @@ class StateTable {
       std::fill_n(sums, n, uint8_t{0});
     }
     if (site.parents.empty() || sites_[site.before].fired.empty()) return;
-    // The kernel asks for a site's heat twice in a token, and what its parents come to is the same.
+    // The kernel asks for a site's heat twice in a token, and the parents' part is the same.
     if (of_parents_ != s) {
       by_parents_.resize(n);
       site.parents.count(sites_[site.before].fired, lambda_, by_parents_.data());
@@ -288,7 +290,7 @@ class StateTable {
     mark(told);
   }
 
-  // After a prompt: 16 steps between the two shares.
+  // Sets the states after a prompt: 16 steps between the two shares.
   void begin(Site& site, uint32_t n) {
     const double range = hottest_share_ - coldest_share_;
     for (uint32_t i = 0; i < n; ++i) {
@@ -302,7 +304,7 @@ class StateTable {
     site.tokens = 0;
   }
 
-  // What it would have predicted, beside what has fired.
+  // Compares the table's prediction with the neurons that fired.
   void compare(uint32_t s) {
     const Site& site = sites_[s];
     const uint32_t n = host_.site(s).n;
@@ -327,11 +329,11 @@ class StateTable {
   const bool first_is_dense_;
   const double hottest_share_, coldest_share_;
   bool by_tokens_ = true, by_layers_ = true;
-  uint32_t first_ = TIERD_NO_SITE;  // of those that can tell
+  uint32_t first_ = TIERD_NO_SITE;  // of the sites whose firing is known
   std::vector<Site> sites_;
-  uint32_t of_parents_ = TIERD_NO_SITE;  // whose by_parents_ is [n], since its parents have fired last
+  uint32_t of_parents_ = TIERD_NO_SITE;  // the site for which by_parents_ [n] is up to date
   std::vector<uint8_t> by_parents_;
-  std::vector<uint8_t> strengths_;                         // of one call, kept for their memory
+  std::vector<uint8_t> strengths_;                         // used by one call, kept for its memory
   uint64_t seen_ = 0, right_ = 0, fired_ = 0, found_ = 0;  // neurons of passes
 };
 

@@ -1,13 +1,10 @@
-// How many of its inputs each operator leaves out, where not all are to leave out the same share: some lose
-// little by it (a ReLU's outputs are mostly zero), others much. Measured on a text (tier-profile
-// --thresholds), the tensor
+// The share of inputs that each operator leaves out, if shares differ: some operators lose little by it (a
+// ReLU's outputs are mostly zero), others much. The tensor, measured on a text (tier-profile --thresholds),
 //
-//   SITE.lost  [101]: without the smallest 0, 1, ... 100 % of its inputs, what is lost of the operator's
-//   result, as a
-//              share of its sum of squares
+//   SITE.lost  [101]: the loss of the operator's result without the smallest 0, 1, ... 100 % of its inputs,
+//               as a share of its sum of squares
 //
-// says how much. The shares are those with the least sum of what is lost, of all that leave out `sparsity` of
-// the bytes.
+// gives that loss. The chosen shares leave out `sparsity` of the bytes with the least sum of losses.
 #ifndef TIERD_TOP_K_ALLOCATION_HPP
 #define TIERD_TOP_K_ALLOCATION_HPP
 
@@ -21,11 +18,11 @@ namespace tierd {
 
 class Allocation {
  public:
-  // [sites] of the host; of what is not cut into channels it means nothing. Throws Failure where a site has
-  // no table.
+  // Returns [sites] shares, without meaning for sites that are not cut into channels. Throws Failure if a
+  // site has no table.
   static std::vector<double> measured(const Host& host, double sparsity) {
     Allocation allocation(host);
-    // A price of a byte that is read: the higher, the more is left out.
+    // Searches the price of a byte that is read: a higher price leaves out more.
     double low = 0, high = 1;
     while (allocation.left_out(high) < sparsity && high < 1e12) high *= 2;
     for (int i = 0; i < 60; ++i) {
@@ -42,7 +39,7 @@ class Allocation {
   static constexpr uint32_t kPercent = 100;
   struct Operator {
     uint32_t site;
-    double bytes;       // as a share of those of all
+    double bytes;       // as a share of the bytes of all operators
     const float* lost;  // [101]
     uint32_t percent = 0;
   };
@@ -62,7 +59,7 @@ class Allocation {
       const tierd_tensor_view lost = host.tensor(name.c_str());
       if (lost.n_dims != 1 || lost.dims[0] != kPercent + 1)
         throw Failure(TIERD_E_INVALID, name + " should be 101 values");
-      if (lost.data[kPercent] == 0) continue;  // an expert that the text never used: like all on the mean
+      if (lost.data[kPercent] == 0) continue;  // an expert that the text never used gets the mean share
       const double bytes = static_cast<double>(host.edition(site.editions[0]).bytes) * site.n;
       operators_.push_back({s, bytes, lost.data});
       all += bytes;
@@ -70,7 +67,7 @@ class Allocation {
     for (Operator& of : operators_) of.bytes /= all;
   }
 
-  // At this price: the share of all bytes that is left out.
+  // Returns the share of all bytes that is left out at this price.
   double left_out(double price) {
     double share = 0;
     for (Operator& of : operators_) {

@@ -1,9 +1,9 @@
-// The operators of a model under a cache-aware mask: what each uses in a pass of one row, and what is read
-// ahead of the next one, while this one is computed.
+// The operators of a model under a cache-aware mask: the channels of each in a pass of one row, and those
+// that are read ahead for the next one while this one is computed.
 //
-// Where channels lie in the order of their rates (tier-convert --order), the first of those that are missing
-// are the most used ones, and a pass reads most of them: so many are read ahead that the disk has something
-// to do until the next operator's inputs are known. What was read ahead is there, and is used.
+// If channels are stored in the order of their rates (tier-convert --order), the first missing ones are the
+// most used ones, and a pass reads most of them. So many are read ahead that the disk is busy until the next
+// operator's inputs are known. Channels that were read ahead are resident, and used.
 #ifndef TIERD_TOP_K_CACHE_AWARE_SITES_HPP
 #define TIERD_TOP_K_CACHE_AWARE_SITES_HPP
 
@@ -20,7 +20,8 @@ namespace tierd {
 
 class CacheAwareSites {
  public:
-  // `ahead`: of what an operator has read in its last pass, the share that is read ahead in the next one.
+  // `ahead`: channels to read ahead for the next pass, as a share of those that the operator read in its last
+  // pass.
   CacheAwareSites(const Host& host, double ahead) : host_(host), ahead_(ahead), sites_(host.n_sites()) {
     for (uint32_t s = 0; s < host.n_sites(); ++s) {
       const tierd_site_view& site = host.site(s);
@@ -31,8 +32,8 @@ class CacheAwareSites {
     }
   }
 
-  // `x` [n] are the inputs; bound(magnitudes [n]): what those are at most that are left out where the largest
-  // are used.
+  // Chooses the channels of one row. `x` [n]: the inputs; bound(magnitudes [n]): returns the greatest
+  // magnitude that is left out if the largest inputs are used.
   template <class Bound>
   void predict(uint32_t s, const float* x, Bound bound, tierd_set_out& out) {
     Site& site = sites_[s];
@@ -82,8 +83,8 @@ class CacheAwareSites {
     host_.wish(next, distance, site.ahead.data(), static_cast<uint32_t>(site.ahead.size()));
   }
 
-  // To `out`, the largest inputs of each of several rows, adds what is resident. What one row needs is there
-  // for the others: each uses all of it.
+  // Adds the resident channels to `out`, the largest inputs of each of several rows. Channels that one row
+  // needs are in memory for the others, so each row uses all of them.
   void share(uint32_t s, const tierd_rows_view& rows, tierd_set_out& out) {
     Site& site = sites_[s];
     site.ahead.clear();
@@ -104,12 +105,12 @@ class CacheAwareSites {
   struct Site {
     uint32_t n = 0;  // 0: it is not cut into channels
     uint32_t edition = 0;
-    uint64_t bytes = 0;                // from one channel to the next in the store
+    uint64_t bytes = 0;                // stride of channels in the store
     double price = 0;                  // see CacheAware
-    uint32_t fetched = 0;              // by its last pass
-    std::vector<uint32_t> ahead = {};  // wished for, and not used yet
+    uint32_t fetched = 0;              // channels read by its last pass
+    std::vector<uint32_t> ahead = {};  // channels requested and not used yet
   };
-  // Over all calls; each operator counts alike.
+  // The mean over all calls; each operator has the same weight.
   struct Mean {
     double sum = 0;
     uint64_t n = 0;
@@ -117,7 +118,7 @@ class CacheAwareSites {
     double value() const { return sum / static_cast<double>(n); }
   };
 
-  // What `used_` says.
+  // Writes the channels of `used_` to `out`.
   void answer(uint32_t n, tierd_set_out& out) const {
     out.all = 0;
     out.n = 0;
@@ -130,7 +131,8 @@ class CacheAwareSites {
     out.scored = 1;
   }
 
-  // Those of one number lie side by side, of all layers of a group; an expert's lie by themselves.
+  // Returns the stride of channels. Channel i of all layers in a group is contiguous on flash. Channels of
+  // experts are not grouped.
   static uint64_t stride_of(const Host& host, const tierd_site_view& site) {
     const uint64_t bytes = host.edition(site.editions[0]).bytes;
     if (host.expert(site.site) != TIERD_NO_EXPERT) return bytes;

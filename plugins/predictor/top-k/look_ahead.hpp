@@ -1,15 +1,15 @@
-// What the next layers will use, guessed from what this one uses (ActiveFlow, 3): the residual stream
-// changes little from layer to layer, and so does which of an operator's inputs are large. From a layer of
-// each group, the present channels are wished for of the same operator in every layer of the next group,
-// which one read then brings.
+// Predicts the channels of the next layers from those of this one (ActiveFlow, 3): the residual stream
+// changes little from layer to layer, and so do the positions of an operator's large inputs. From one layer
+// of each group, the present channels are requested in the same operator of every layer of the next group;
+// one read fetches them all.
 //
-// How well that works differs: measured on a text (tier-profile --thresholds), the tensor
+// Its precision differs by operator. The tensor, measured on a text (tier-profile --thresholds),
 //
 //   SITE.ahead  [9 for each distance]: of the channels that SITE uses at sparsity 0.1, 0.2, ... 0.9, the
-//   share that the
-//               same operator uses so many layers later, from 1 on
+//   share
+//               that the same operator uses so many layers later, from 1 on
 //
-// tells of whom it is worth it.
+// selects the operators for which it is worth it.
 #ifndef TIERD_TOP_K_LOOK_AHEAD_HPP
 #define TIERD_TOP_K_LOOK_AHEAD_HPP
 
@@ -43,7 +43,7 @@ constexpr tierd_param kLookAheadParams[] = {
 
 class LookAhead {
  public:
-  // `sparsity`: of each site, the share of its channels that is left out.
+  // `sparsity`: [sites] the share of its channels that is left out.
   LookAhead(const Host& host, std::vector<double> sparsity)
       : host_(host),
         sparsity_(std::move(sparsity)),
@@ -55,13 +55,13 @@ class LookAhead {
     for (uint32_t s = 0; s < host.n_sites(); ++s) {
       const tierd_site_view& site = host.site(s);
       if (site.axis != TIERD_AXIS_CHANNEL || site.layer == TIERD_NO_LAYER) continue;
-      if (host.expert(s) != TIERD_NO_EXPERT) continue;  // the next layers choose others
+      if (host.expert(s) != TIERD_NO_EXPERT) continue;  // the next layers choose other experts
       if (looks_ahead(host, site, from_last)) choose(host, s, mode == "all");
     }
   }
 
-  // Guesses from one row or several; a prompt's rows together use nearly everything, and nothing is guessed
-  // from them.
+  // Wishes for the channels predicted from a few rows. A prompt's rows together use nearly everything, so
+  // nothing is predicted from them.
   void wish(uint32_t site, uint32_t n, const tierd_rows_view& rows) {
     if (wished_[site].empty() || rows.x == nullptr || rows.rows > kMostRows) return;
     wanted_.assign(n, 0);
@@ -97,7 +97,7 @@ class LookAhead {
     return a.axis == b.axis && a.op_group == b.op_group && a.n == b.n && b.layer != TIERD_NO_LAYER;
   }
 
-  // Whether the site is of the first, or the last, layer of its group.
+  // Returns whether the site is in the first, or the last, layer of its group.
   static bool looks_ahead(const Host& host, const tierd_site_view& site, bool from_last) {
     for (uint32_t s = 0; s < host.n_sites(); ++s) {
       const tierd_site_view& other = host.site(s);
@@ -107,7 +107,7 @@ class LookAhead {
     return true;
   }
 
-  // The layers of the next group.
+  // Chooses the same operator in the layers of the next group.
   void choose(const Host& host, uint32_t s, bool all) {
     const tierd_site_view& site = host.site(s);
     for (uint32_t later = s + 1; later < host.n_sites(); ++later) {
@@ -122,7 +122,7 @@ class LookAhead {
     const std::string table = name + ".ahead";
     if (!host.has_tensor(table.c_str())) return ends_with(name, ".qkv") || ends_with(name, ".up");
     const tierd_tensor_view precision = host.tensor(table.c_str());
-    // Two dimensions would be for `linear`: the table is one list.
+    // The table has one dimension, because plugins cannot read matrices.
     if (precision.n_dims != 1 || precision.dims[0] % kLevels != 0)
       throw Failure(TIERD_E_INVALID, table + " should be " + std::to_string(kLevels) + " shares a distance");
     if (distance * kLevels > precision.dims[0]) return false;
@@ -138,13 +138,13 @@ class LookAhead {
   Host host_;
   std::vector<double> sparsity_;  // [sites]
   double over_fetch_;
-  std::vector<std::vector<uint32_t>> wished_;  // [sites] later ones, by their order
-  // These are filled anew in each call; they are members so that their memory is reused.
+  std::vector<std::vector<uint32_t>> wished_;  // [sites] later sites, ascending
+  // Each call fills these anew; they are members so that their memory is reused.
   std::vector<float> magnitudes_;
   Rank rank_;
   std::vector<uint8_t> wanted_;
   std::vector<uint32_t> channels_;
-  std::vector<float> scores_;  // of a neuron, then of a channel
+  std::vector<float> scores_;  // by neuron, then by wished channel
 };
 
 }  // namespace tierd

@@ -1,5 +1,5 @@
-// The magnitude of a rank, which parts the inputs of an operator into those that are used and those that are
-// not. Every site of every step asks for one while the compute threads wait.
+// Finds the magnitude of a rank, which separates the used inputs of an operator from the others. Called for
+// every site of every step while the compute threads wait.
 #ifndef TIERD_TOP_K_RANK_HPP
 #define TIERD_TOP_K_RANK_HPP
 
@@ -12,11 +12,11 @@ namespace tierd {
 
 class Rank {
  public:
-  // Returns the one of `n` magnitudes, none below zero, that `rank` (less than n) others are not above. NaN
-  // is above all.
+  // Returns the value at index `rank` (less than n) of the sorted magnitudes. Magnitudes are not negative;
+  // NaN is the greatest.
   float of(const float* magnitudes, uint32_t n, uint32_t rank) {
-    // The bits of floats that are not negative are in the order of their values. First by their exponent and
-    // some bits more, then among those alone that fall together with the one that is looked for.
+    // The bits of non-negative floats are in the order of their values. The floats are first classified by
+    // exponent and some more bits; then only the class of the wanted one is searched.
     counts_.assign(kClasses, 0);
     for (uint32_t i = 0; i < n; ++i) ++counts_[bits(magnitudes[i]) >> kShift];
     uint32_t at = 0;
@@ -24,7 +24,7 @@ class Rank {
     together_.resize(n);
     uint32_t found = 0;
     for (uint32_t i = 0; i < n; ++i) {
-      together_[found] = bits(magnitudes[i]);  // overwritten by the next one if it is of another class
+      together_[found] = bits(magnitudes[i]);  // overwritten if it is of another class
       found += together_[found] >> kShift == at ? 1 : 0;
     }
     const auto border = together_.begin() + rank;
@@ -44,7 +44,7 @@ class Rank {
     return value & 0x7fffffff;
   }
 
-  // These are filled anew in each call; they are members so that their memory is reused.
+  // Each call fills these anew; they are members so that their memory is reused.
   std::vector<uint32_t> counts_;
   std::vector<uint32_t> together_;
 };

@@ -1,20 +1,19 @@
-// The inputs of largest magnitude (ActiveFlow, 2.1; TEAL): of every operator that is cut into channels, those
-// whose |x| lies below a threshold are left out of the product.
+// The inputs of largest magnitude (ActiveFlow, 2.1; TEAL): for every operator that is cut into channels,
+// inputs with |x| below a threshold are left out of the product.
 //
 //   y = W (x * mask),  mask_j = |x_j| > t
 //
-// x is what the operator computes from in this very layer, so nothing is guessed: the active set is the true
-// one. t is that of the k-th largest |x| of this row, or, with tables, a threshold that is the same for all
-// rows. For each site SITE the tensor
+// x is the operator's input in this very layer, so the active set is exact. t is the k-th largest |x| of this
+// row, or, with tables, a threshold that is the same for all rows. For each site SITE the tensor
 //
 //   SITE.thresholds  [levels]: of |x|, for sparsity 0 to 1 in equal steps, rising
 //
 // holds the quantiles of |x| over a text.
 //
-// With mask = cache-aware a row alone uses every resident channel, and reads of the others what costs the
-// device least, so that no more of x's energy is lost than without. Several rows at once use what is resident
-// and the largest inputs of each. Sites that are not cut into channels are active as a whole. Inputs
-// that are zero are never active, which leaves nothing out.
+// With mask = cache-aware a single row uses every resident channel, and the missing ones that are cheapest to
+// read, such that no more of x's energy is lost than without. Several rows use the resident channels and the
+// largest inputs of each row. Sites that are not cut into channels are active as a whole. Inputs that are
+// zero are never active, which loses nothing.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -82,7 +81,7 @@ class TopK {
           "predictor.name=dense leaves nothing out");
   }
 
-  // A cache-aware mask of several rows uses everything that any of them needs.
+  // A cache-aware mask of several rows uses all channels that any of them needs.
   uint32_t caps() const { return cache_aware_ ? kCaps : kCaps | TIERD_PREDICTOR_ROWS_APART; }
   int reads_x(uint32_t site) const { return sites_[site].cut ? 1 : 0; }
 
@@ -112,10 +111,10 @@ class TopK {
     uint32_t n = 0;
     bool cut = false;
     double sparsity = 0;
-    float threshold = -1;  // less than 0: each row has its own
+    float threshold = -1;  // negative: each row has its own
   };
 
-  // [sites] the share that each leaves out.
+  // Returns [sites] the share that each leaves out.
   static std::vector<double> sparsity_of(const tierd::Host& host) {
     const double sparsity = host.number("sparsity");
     if (sparsity == 0 || std::string(host.text("allocation")) == "uniform")
@@ -123,8 +122,8 @@ class TopK {
     return tierd::Allocation::measured(host, sparsity);
   }
 
-  // Returns the bound that the largest ones of a row are above. Where several are equal on the border, all of
-  // them are active; zeros never are.
+  // Returns the bound that the largest values of a row exceed. Values equal to the last of them are active,
+  // too; zeros never are.
   float bound_of(const float* scores, const Channels& channels) {
     const uint32_t n = channels.n;
     const auto left_out = static_cast<uint32_t>(std::lround(channels.sparsity * n));
@@ -141,7 +140,7 @@ class TopK {
                         std::is_sorted(levels.data, levels.data + levels.dims[0]);
     if (!rising)
       throw tierd::Failure(TIERD_E_INVALID, name + " should be two or more rising values, none below zero");
-    if (levels.data[levels.dims[0] - 1] == 0) return -1;  // of an expert that the text never used
+    if (levels.data[levels.dims[0] - 1] == 0) return -1;  // an expert that the text never used
     const double at = sparsity * static_cast<double>(levels.dims[0] - 1);
     const auto below = static_cast<uint64_t>(at);
     const uint64_t above = std::min<uint64_t>(below + 1, levels.dims[0] - 1);

@@ -1,19 +1,18 @@
-// M2Cache's dynamic sparse mixed precision (section 5.2): the neurons of a token are ranked by what the
-// predictor says of them, and the better a neuron stands, the more bits it is used with. `ratios` says how
-// many of a hundred neurons are used in each edition of a site, the best edition first: 25/25/50 of f16, q8_0
+// M2Cache's dynamic sparse mixed precision (section 5.2): the neurons of a token are ranked by the
+// predictor's scores, and the better a neuron ranks, the more bits it is used with. `ratios` gives the
+// percentage of neurons that is used in each edition of a site, the best edition first: 25/25/50 of f16, q8_0
 // and q4_0 are the paper's for LLaMA-13B.
 //
-// The ranks are those of the neurons that the pass uses; of a pass of several rows, of the greatest score in
-// any row. Shares are rounded so that every neuron has an edition, and equal scores go by the number of the
-// neuron. The last edition of a site that has fewer than there are ratios takes what is left. Where a site
-// has no scores, or all neurons are used in one edition, nobody ranks anything.
+// Only the neurons of the pass are ranked; in a pass of several rows, by their greatest score in any row.
+// Shares are rounded so that every neuron has an edition, and equal scores are ranked by the number of the
+// neuron. If a site has fewer editions than there are ratios, the last one takes the rest. Without scores, or
+// with all neurons in one edition, nothing is ranked.
 //
-// Between two tokens many more neurons change places than come and go, and one that crosses a border is
+// Between two tokens many more neurons change ranks than come and go, and a neuron that crosses a border is
 // fetched anew in another edition: where 8 of 10 neurons were used by the token before, about half of the
-// bytes are in the same edition (tests/bench/RESULTS.md, 2026-11-27). With a `margin`, a neuron keeps the
-// edition in which the token before used it while it ranks within that share of all from those that are used
-// in it; what that leaves of each edition goes to the others, the best of them first. The shares stay what
-// `ratios` says.
+// bytes are in the same edition (tests/bench/results/m2cache). With a `margin`, a neuron keeps its
+// edition of the token before while its rank is at most that share of all away from the edition's ranks. The
+// other neurons fill the rest of each edition, the best first. The shares remain those of `ratios`.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -28,7 +27,7 @@
 
 namespace {
 
-constexpr double kRounding = 1e-6;  // of a sum that a person has written in decimals
+constexpr double kRounding = 1e-6;  // tolerance for a sum of decimals
 
 constexpr tierd_param kParams[] = {
     tierd::lossy(
@@ -50,7 +49,7 @@ constexpr const char* kManual =
   throw tierd::Failure(TIERD_E_UNSUPPORTED, "ratios: '" + ratios.substr(0, 64) + "' " + why);
 }
 
-// Shares of 1, which add up to it.
+// Returns shares whose sum is 1.
 std::vector<double> read_ratios(const std::string& text) {
   std::vector<double> shares = tierd::percents("ratios", text);
   const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
@@ -86,7 +85,7 @@ class Mixed {
           "some sites have another number of editions than there are ratios: their last one takes the rest");
   }
 
-  // Where all are used in one edition, nobody need say which of them matter.
+  // Scores are not needed if all neurons are used in one edition.
   uint32_t caps() const { return only_ >= 0 ? 0 : TIERD_LEVELS_NEEDS_SCORES; }
 
   void choose(const tierd_set_view& set, uint8_t* level) {
@@ -102,9 +101,9 @@ class Mixed {
   }
 
  private:
-  // Greater scores first, of equal ones the lesser number: no two neurons have the same key.
+  // Greater scores first, of equal ones the lesser number, so no two neurons have the same key.
   static uint64_t key(float score, uint32_t i) {
-    score += 0.0F;  // of -0 too, which equals it
+    score += 0.0F;  // maps -0 to 0, which equals it
     uint32_t bits = 0;
     std::memcpy(&bits, &score, sizeof bits);
     bits = (bits & kSign) != 0 ? ~bits : bits | kSign;
@@ -125,7 +124,7 @@ class Mixed {
     }
     const bool by_margin = margin_ > 0 && set.n != 0;
     if (by_margin) keep_near(set, level);
-    // The best first.
+    // The best neurons get the best editions.
     size_t begin = 0;
     for (size_t l = 0; l < left_.size(); ++l) {
       const size_t end = begin + left_[l];
@@ -133,12 +132,12 @@ class Mixed {
       for (size_t i = begin; i < end; ++i) level[rest_[i]] = static_cast<uint8_t>(l);
       begin = end;
     }
-    // A wrong guess of what a later pass uses must not change in which edition it is used.
+    // A foreseen set may be wrong, so it must not change the edition of a later pass.
     if (by_margin && set.kind != TIERD_SET_FORESEEN) remember(set, level);
     for (uint32_t i = 0; i < set.n; ++i) level[i] = std::min(last_, level[i]);
   }
 
-  // Moves the better ones of `indices`, from `begin` on and by their keys, before position `n`.
+  // Puts the best of `indices` from `begin` on, by their keys, at the positions up to `n`.
   void nth_best(std::vector<uint32_t>& indices, size_t begin, size_t n) const {
     const auto at = [&](size_t i) { return indices.begin() + static_cast<std::ptrdiff_t>(i); };
     std::nth_element(at(begin), at(n), indices.end(),
@@ -149,7 +148,7 @@ class Mixed {
     return keys_[by_rank_[rank]];
   }
 
-  // Takes those out of rest_ that keep the level which they had, and of left_ what they take.
+  // Assigns neurons to the level that they had, and removes them from rest_ and their places from left_.
   void keep_near(const tierd_set_view& set, uint8_t* level) {
     Before& before = before_[set.site];
     if (before.level.empty()) before.level.assign(host_.site(set.site).n, kNone);
@@ -204,7 +203,7 @@ class Mixed {
 
   static constexpr uint32_t kSign = 0x80000000;
   static constexpr uint8_t kNone = UINT8_MAX;
-  // What the last set of a site was used in.
+  // The levels of the last set of a site.
   struct Before {
     std::vector<uint8_t> level;  // [neurons] kNone: not used
     std::vector<uint32_t> used;
@@ -213,13 +212,13 @@ class Mixed {
   tierd::Host host_;
   std::vector<double> shares_;     // [editions of a site]
   double margin_;                  // a share of the set
-  int only_ = -1;                  // the level of all neurons, where there is one
-  uint8_t last_ = 0;               // level of the site that is asked for
+  int only_ = -1;                  // the level of all neurons, if there is one
+  uint8_t last_ = 0;               // last level of the present site
   std::vector<uint64_t> used_;     // [levels] neurons so far
   std::vector<uint64_t> keys_;     // of the set, in its order
-  std::vector<uint32_t> rest_;     // indices of it that have no level yet
-  std::vector<size_t> left_;       // [levels] neurons that each still takes
-  std::vector<uint32_t> by_rank_;  // indices of the set, as far ordered as is needed
+  std::vector<uint32_t> rest_;     // indices of the set without a level
+  std::vector<size_t> left_;       // [levels] places left
+  std::vector<uint32_t> by_rank_;  // indices of the set, partly ordered by rank
   std::vector<uint32_t> kept_;     // of one level
   std::vector<Before> before_;     // [sites]
 };

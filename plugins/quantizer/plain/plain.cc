@@ -1,4 +1,4 @@
-// Neurons are used in the encoding in which the store keeps them.
+// Uses every neuron in the encoding in which the store keeps it.
 #include <algorithm>
 
 #include "tierd/plugin.hpp"
