@@ -12,12 +12,12 @@
 
 using namespace tierd;
 
-// Errors are values, which name the file, the key or the plugin that they are about.
+// Errors are values that name the file, the key or the plugin concerned.
 static Status generate(const Config& config, const std::string& text, int tokens) {
   TIERD_ASSIGN(RunPlan plan, prepare_run(config, {}));  // the store is open, memory is divided
   TIERD_ASSIGN(const auto tokenizer, make_tokenizer(plan.store.manifest().vocab, plan.store.directory()));
   TIERD_ASSIGN(const auto runtime, Runtime::create(std::move(plan), {}));
-  TIERD_TRY(runtime->load());  // what stays resident
+  TIERD_TRY(runtime->load());  // loads the neurons that stay resident
   TIERD_ASSIGN(Sampler sampler, Sampler::create({.temperature = 0}));
   Session session(runtime->engine(), 0);
   std::vector<uint32_t> next = tokenizer->encode(text, true, true);
