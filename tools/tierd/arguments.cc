@@ -20,7 +20,7 @@
 namespace tierd {
 namespace {
 
-// TOKEN+BIAS or TOKEN-BIAS.
+// Parses TOKEN+BIAS or TOKEN-BIAS.
 Result<std::pair<uint32_t, float>> parse_logit_bias(const std::string& text) {
   const size_t sign = text.find_first_of("+-");
   uint32_t token = 0;
@@ -39,7 +39,7 @@ Result<std::pair<uint32_t, float>> parse_logit_bias(const std::string& text) {
                fmt::format("'{}' is not TOKEN+BIAS or TOKEN-BIAS, such as 15043+1", text)};
 }
 
-// `biases`, `samplers`: as they are written.
+// `biases` and `samplers` receive the texts of their flags, unparsed.
 void add_sampling(CommandLine& line, SamplerOptions& sampling, std::vector<std::string>& biases,
                   std::string& samplers) {
   line.option("--samplers", samplers,
@@ -80,7 +80,7 @@ void add_sampling(CommandLine& line, SamplerOptions& sampling, std::vector<std::
       .named("TOKEN(+|-)BIAS");
 }
 
-// Returns what only a server has.
+// Adds the flags of a server. Returns those that only a server uses.
 std::vector<Argument> add_serving(CommandLine& line, Arguments& arguments, std::string& key_file,
                                   std::optional<uint32_t>& sequences) {
   std::vector<Argument> of_server;
@@ -118,8 +118,8 @@ std::vector<Argument> add_serving(CommandLine& line, Arguments& arguments, std::
   return of_server;
 }
 
-// How the run begins: `server` where the command line names what only a server has.
-// A plan without a word about servers is one of a text.
+// Returns the mode of the run. `server`: the command line has a flag that only a server uses. --check and
+// --plan without such a flag are of a text.
 Mode mode_of(const Arguments& arguments, bool conversation, bool no_conversation, bool server) {
   if (conversation) return Mode::chat;
   if (arguments.prompt_given) return Mode::text;
@@ -128,7 +128,7 @@ Mode mode_of(const Arguments& arguments, bool conversation, bool no_conversation
   return terminal && !server && !no_conversation ? Mode::chat : Mode::serve;
 }
 
-// Escapes of C stand for what they do there; others stay as they are.
+// Replaces the escapes of C that are known here, and keeps others.
 std::string without_escapes(const std::string& text) {
   constexpr std::string_view kFrom = "ntr\"'\\", kTo = "\n\t\r\"'\\";
   std::string out;
@@ -141,8 +141,8 @@ std::string without_escapes(const std::string& text) {
   return out;
 }
 
-// Puts the model of -hf into `arguments`. Where two models are named, one in the environment gives way to
-// one on the command line. Error: invalid_argument.
+// Copies the model of -hf into `arguments`. Where the environment names one model and the command line
+// another, the command line wins. Error: invalid_argument.
 Status take_hub(const std::string& repository, const std::string& file, std::string& model,
                 Arguments& arguments) {
   const auto of_environment = [](const std::string& value, const char* name) {
@@ -165,7 +165,7 @@ Status take_hub(const std::string& repository, const std::string& file, std::str
   return {};
 }
 
-// Adds the keys of a file, which must have at least one: whoever names it wants the server closed.
+// Adds the keys of a file. A file without a key is an error: its server would be open.
 Status add_keys(const std::string& path, std::vector<std::string>& keys) {
   TIERD_ASSIGN(const std::string text, read_prompt_file(path));
   const size_t before = keys.size();
@@ -375,7 +375,7 @@ Parsed parse_arguments(int argc, char** argv) {
   if (most_guesses && (*most_guesses == 0 || *most_guesses > 63))
     return fail(fmt::format("--draft-max: {} is not within 1 and 63", *most_guesses));
   if (most_guesses) speculation.most = *most_guesses;
-  // A flag takes the place of what the file says.
+  // A flag replaces the [speculation] of the file.
   if (lookup || draft.given() || hub_draft.given())
     speculation.lookup = lookup, speculation.model = draft_model;
   arguments.sampling.seed = arguments.config.seed;

@@ -1,4 +1,4 @@
-// The command line of tierd, by llama.cpp's names where llama.cpp has one.
+// The command line of tierd. Flags have llama.cpp's names where llama.cpp has them.
 #pragma once
 
 #include <cstdint>
@@ -19,23 +19,23 @@ enum class Mode : uint8_t {
 };
 
 struct Arguments {
-  Config config;                       // file, then --set, then the flags that stand for keys
-  std::string config_file;             // or empty
+  Config config;                       // the file, then --set, then flags that stand for keys
+  std::string config_file;             // empty: none was named
   std::vector<std::string> overrides;  // --set
-  Config read_config;                  // what these two say
-  HubRequest hub;                      // the model, where a hub has it
+  Config read_config;                  // the file and --set alone
+  HubRequest hub;                      // the model, where it is named by a hub repository
   HubRequest draft_hub;                // the draft model, likewise
-  std::string hub_token;               // of the command line; no message ever holds it
-  bool offline = false;                // take it from the cache alone
+  std::string hub_token;               // from the command line; no message contains it
+  bool offline = false;                // use the cache of hub models alone
   std::string prompt;
   int64_t predict = -1;  // tokens to generate; -1: until the model ends or the context is full
   SamplerOptions sampling;
   bool ignore_eos = false;
   bool special = false;            // print control tokens
   std::vector<std::string> stops;  // strings that end a text
-  bool shorten = true;             // a context that was not given
+  bool shorten = true;             // shorten a context that was not given, to fit the budget
   uint32_t shortest_context = 256;
-  bool fit = false;  // and raise a budget that was
+  bool fit = false;  // shorten such a context, and raise a budget that is too small
   bool force = false;
   bool check = false;
   bool plan = false;
@@ -49,17 +49,17 @@ struct Arguments {
   uint32_t port = 8080;
   std::vector<std::string> api_keys;
   std::vector<std::string> allowed_hosts;  // more names of the server
-  std::vector<std::string> cors_origins;   // of pages
-  std::string alias;                       // of the model, to clients
-  std::string chat_template;               // its family; empty: the model's own
+  std::vector<std::string> cors_origins;   // origins of pages that may read answers
+  std::string alias;                       // the model's name for clients
+  std::string chat_template;               // the family of a chat's form; empty: that of the model
   bool list_plugins = false;
-  std::string plugin;  // print its manual
+  std::string plugin;  // print this plugin's manual
 
   bool serves() const { return mode == Mode::serve; }
 };
 
-// Parses, and reads the configuration. An answer with an exit code when the program should end here: 0 after
-// --help or --version, 2 after an error, which has been printed.
+// Parses the command line and reads the configuration. `exit_code` is set where the program should end: 0
+// after --help or --version, 2 after an error, which has been printed.
 struct Parsed {
   std::optional<int> exit_code;
   Arguments arguments;

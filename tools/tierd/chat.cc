@@ -21,12 +21,12 @@ constexpr const char* kHelp =
     "ends in \\\n"
     "goes on in the next one. Ctrl-C stops an answer; between answers it ends the chat.\n";
 
-// Bytes of a line, with the lines that it goes on in.
+// Bytes of a line together with its continuation lines.
 constexpr size_t kLongestLine = size_t{1} << 20;
 
 std::atomic<Waiter*> the_answering{nullptr};
 
-// Whoever reads a line is told by EINTR.
+// Stops an answer. A read of a line ends with EINTR.
 void on_interrupt(int) {
   if (Waiter* const waiter = the_answering.load()) waiter->stop();
 }
@@ -160,7 +160,7 @@ Status Chat::answer(const std::string& text) {
 }
 
 Status Chat::generate(std::vector<uint32_t> tokens, std::string& said) {
-  // What the chat has begun with stays in the KV cache; the last token is fed anew for its logits.
+  // The common beginning stays in the KV cache. The last token is computed again for its logits.
   const auto [known, unused] = std::ranges::mismatch(session_.tokens(), tokens);
   const auto common =
       std::min<size_t>(static_cast<size_t>(known - session_.tokens().begin()), tokens.size() - 1);

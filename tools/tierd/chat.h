@@ -1,4 +1,4 @@
-// A chat on the terminal: the user's lines, and what the model answers.
+// A chat on the terminal: reads the user's lines and prints the model's answers.
 #pragma once
 
 #include <atomic>
@@ -21,28 +21,28 @@ namespace tierd {
 
 class Chat {
  public:
-  // Everything outlives the chat. `form`: that of its turns; none: what the user writes is continued as it
-  // is.
+  // All arguments must outlive the chat. `form`: the form of its turns; none: the model continues the user's
+  // text as it is.
   Chat(Runtime& runtime, RunEnergy& energy, const Tokenizer& tokenizer, std::optional<ChatTemplate> form,
        const Arguments& arguments);
 
-  // Reads standard input to its end, to /exit, or until SIGINT finds nobody answering. While the model
-  // answers, SIGINT ends the answer alone. Error: that of the engine, of a turn that could not be taken.
+  // Reads standard input to its end, to /exit, or to a SIGINT while no answer is generated. A SIGINT during
+  // an answer ends the answer alone. Error: that of the engine, of a turn that failed.
   Status run();
 
   RunResult& result() { return result_; }
 
  private:
   enum class Line : uint8_t { text, over };
-  // Reads a line, and those that it goes on in after a \ at its end. Error: invalid_argument, where they are
-  // longer than any chat.
+  // Reads a line, and the lines that follow one that ends in a \. Error: invalid_argument for lines longer
+  // than kLongestLine in all.
   Result<Line> read(std::string& text);
-  // False: the chat is over.
+  // Executes a command or answers a text. Returns false where the chat ends.
   Result<bool> take(const std::string& text);
   Status answer(const std::string& text);
-  // What the model has to read: all that was said, in the chat's form.
+  // Returns the tokens of the whole chat with `text`, in the chat's form.
   Result<std::vector<uint32_t>> tokens_with(const std::string& text) const;
-  // Until the model ends its turn; what it says is printed, and added to `said`.
+  // Generates until the model ends its turn. Prints the text and appends it to `said`.
   Status generate(std::vector<uint32_t> tokens, std::string& said);
   void clear();
 

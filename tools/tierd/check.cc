@@ -38,8 +38,8 @@ Result<json> store_json(const RunPlan& plan) {
   return store;
 }
 
-// Shares of all weights: of the networks, of what memories hold of them, and of what memories hold at all.
-// Where networks are used in part, these are what LLM in a flash (section 4.1) counts.
+// Returns shares of all weights: those of the feed-forward networks, those that memories hold, and those of
+// the networks that memories hold, as LLM in a flash (section 4.1) counts them.
 json weights_json(const Runtime& runtime) {
   const Manifest& manifest = runtime.plan().store.manifest();
   const auto all = static_cast<double>(manifest.tensor_bytes);
@@ -52,7 +52,7 @@ json weights_json(const Runtime& runtime) {
         site.group == OpGroup::experts)
       networks += bytes;
   }
-  // What belongs to no site, norms and biases, is in memory in any case.
+  // Weights that belong to no site (norms, biases) are always in memory.
   for (size_t tier = 0; tier < runtime.plan().tiers.memories.size(); ++tier) {
     for (const Budget::Line& line : runtime.budget(tier).lines())
       resident += line.name == kResident ? static_cast<double>(line.bytes) : 0;
@@ -68,7 +68,7 @@ json number_or_null(std::optional<double> value) {
   return value ? json(*value) : json(nullptr);
 }
 
-// All links from one tier to another together, as the report has them.
+// Returns the links with all links between the same two tiers added up, as the report has them.
 json links_json(const TierTable& tiers, const TokenBytes& bytes) {
   json links = json::array();
   for (size_t l = 0; l < bytes.links.size(); ++l) {
@@ -87,7 +87,7 @@ json links_json(const TierTable& tiers, const TokenBytes& bytes) {
   return links;
 }
 
-// What a token takes of each that could bound it, in seconds.
+// Seconds that a token takes of each resource that could bound it.
 struct TokenTimes {
   double memory = 0;
   double flash = 0;
@@ -99,8 +99,8 @@ struct TokenTimes {
   }
 };
 
-// Bytes that are moved from one memory to another are read and written, unless a link does it. Bytes that are
-// unknown count as if nothing of them was in memory.
+// The processor reads and writes bytes that move between memories, unless a link moves them. Of bytes that
+// are unknown, all count as not resident.
 TokenTimes times_of(const Runtime& runtime, const PlannedTraffic& traffic, const TokenBytes& bytes,
                     const MachineDescription& machine) {
   TokenTimes times;
@@ -111,7 +111,7 @@ TokenTimes times_of(const Runtime& runtime, const PlannedTraffic& traffic, const
     const double rate = runtime.link_rate(l);
     const double over = bytes.links[l].value_or(static_cast<double>(traffic.link_bytes[l]));
     if (rate > 0) {
-      // What is moved and what is read directly cross one bus.
+      // Moved bytes and directly read bytes cross the same bus.
       into[topology.links[l].to] += over / rate;
     } else if (topology.links[l].from != kStore) {
       moved += 2 * over;
@@ -124,7 +124,7 @@ TokenTimes times_of(const Runtime& runtime, const PlannedTraffic& traffic, const
   return times;
 }
 
-// Tokens a second, or why the number is unknown.
+// Returns tokens a second, or the reason why the number is unknown.
 json expected_json(const Runtime& runtime, const PlayedBytes& foretold, const PlannedTraffic& traffic,
                    const MachineRates& rates) {
   const auto& [played, bytes] = foretold;

@@ -1,4 +1,4 @@
-// --check: what a run would be, from the model's headers alone. Nothing is written.
+// --check: describes a run from the model's headers alone, and writes no file.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,9 +9,9 @@
 
 namespace tierd {
 
-// What lies where, what the store takes on its disk, what is encoded anew, the bytes of a token and the speed
-// that comes of them; null, with the reason beside it, where that depends on the text or nobody has measured
-// it. `vocab`: of the tokenizer that the run would have. Errors: those of Runtime::create and machine_rates.
+// Returns the tiers' contents, the size of the store, the sites that are encoded anew, the bytes of a token
+// and the expected speed. A number is null, with its reason beside it, where it depends on the text or was
+// not measured. `vocab`: that of the run's tokenizer. Errors: those of Runtime::create and machine_rates.
 Result<nlohmann::json> check_json(RunPlan plan, const RuntimeOptions& options, const Vocab& vocab);
 std::string check_text(const nlohmann::json& check);
 

@@ -1,4 +1,4 @@
-// Who guesses tokens for a model to check: what [speculation] names.
+// The drafters of a run: they guess tokens, as [speculation] configures, for the model to check.
 #pragma once
 
 #include <memory>
@@ -10,15 +10,15 @@
 namespace tierd {
 
 struct Drafters {
-  std::unique_ptr<Runtime> model;  // that they guess with, if they have one
-  // One for each text that is continued at a time; empty: nobody guesses.
+  std::unique_ptr<Runtime> model;  // the draft model, if there is one
+  // One drafter for each text that is generated at a time. Empty: no drafter is configured.
   std::vector<std::unique_ptr<Drafter>> each;
 
   std::vector<Drafter*> list() const;
 };
 
-// Loads the draft model, all of it in memory, where the configuration of `plan` names one. Errors: those of a
-// model and its run; invalid_argument where its vocabulary is another one.
+// Loads the draft model into memory as a whole, where the plan's configuration names one. Errors: those of a
+// model and its run; invalid_argument where its vocabulary differs.
 Result<Drafters> start_drafters(const RunPlan& plan, uint32_t texts, bool quiet);
 
 }  // namespace tierd

@@ -19,11 +19,11 @@ namespace {
 using nlohmann::json;
 
 struct Anew {
-  std::vector<std::string> sites;  // in the order of a step
+  std::vector<std::string> sites;  // in the order in which a step computes them
   float error = 0;
 };
 
-// The encodings that the parts of a site have in the file, and in the store.
+// Returns the encodings that the parts of a site have in the model's file.
 std::string in_file(const TensorSource& source, const StoredSite& site) {
   std::set<std::string> names;
   for (const SitePart& part : site.parts)
@@ -36,7 +36,7 @@ std::string in_store(const StoredSite& site) {
   return fmt::format("{}", fmt::join(names, "/"));
 }
 
-// By the encodings in the file and in the store.
+// Sites by their encodings in the file and in the store.
 using Ways = std::map<std::pair<std::string, std::string>, Anew>;
 
 void add(Ways& ways, const std::string& from, const std::string& to, const StoredSite& site, float error) {

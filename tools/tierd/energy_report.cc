@@ -37,7 +37,7 @@ json part_json(const EnergyTotals::Part& part, const EnergyTotals& totals) {
           {"run_joules", part.run_joules}};
 }
 
-// "392 W = processor 42 measured (RAPL) + gpu 350 modelled"; "15 W modelled = processor 13 + flash 2".
+// Returns "392 W = processor 42 measured (RAPL) + gpu 350 modelled" or "15 W modelled = processor 15".
 std::string watts_text(const json& energy, const std::string& span) {
   const json& parts = energy["parts"];
   const bool measured = std::ranges::any_of(parts, [](const json& part) { return !part["meter"].is_null(); });
@@ -52,7 +52,7 @@ std::string watts_text(const json& energy, const std::string& span) {
     } else if (measured) {
       text += " modelled";
     }
-    // A reader of a report with a GPU should know when no meter has seen it.
+    // The report says why a GPU's power was modelled instead of measured.
     if (part["part"] == name(EnergyPart::gpu) && !why.is_null())
       text += fmt::format(" ({})", why.get<std::string>());
   }

@@ -1,4 +1,4 @@
-// The part of a report on joules and grams of CO2.
+// The part of a report on energy (joules) and carbon (grams of CO2).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -11,9 +11,9 @@
 
 namespace tierd {
 
-// "energy" of a report; none: an object with "unknown".
+// Returns "energy" of a report. Without totals it is an object with "unknown".
 nlohmann::json energy_json(const std::optional<EnergyTotals>& totals);
-// Its lines with their labels; a token is one that was decoded.
+// Returns labels and lines of the report. A token is a decoded one.
 std::vector<std::pair<std::string, std::string>> energy_lines(const nlohmann::json& energy);
 
 }  // namespace tierd

@@ -1,10 +1,10 @@
-// What tierd --help says beside its options.
+// The texts of tierd --help, without its options.
 #pragma once
 
 namespace tierd {
 
 extern const char* const kDescription;
 extern const char* const kFooter;     // before the keys of the configuration
-extern const char* const kBriefHelp;  // what a first run needs, on one screen
+extern const char* const kBriefHelp;  // the flags of a first run, on one screen
 
 }  // namespace tierd

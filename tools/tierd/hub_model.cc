@@ -46,7 +46,7 @@ int print_download(const Arguments& arguments, const HubModel& model, const HubS
   return written.ok() ? 0 : fail(written.error(), kFailed);
 }
 
-// As take_hub_model, for one of them.
+// Does the work of take_hub_model for one model.
 std::optional<int> take(const HubRequest& request, const HubSettings& settings, const Arguments& arguments,
                         std::string& path) {
   if (request.repository.empty()) return std::nullopt;

@@ -1,4 +1,4 @@
-// What -hf and -hfd name becomes the model of the run and its draft.
+// Finds or downloads the models that -hf and -hfd name.
 #pragma once
 
 #include <optional>
@@ -7,9 +7,9 @@
 
 namespace tierd {
 
-// Finds the models in the cache or downloads them, and puts their paths into `arguments`; does nothing where
-// neither is given. With --check nothing is downloaded: what would be is printed instead. An exit code where
-// the program ends here, after a line or that print. [main thread, before others]
+// Finds the models in the cache or downloads them, and stores their paths in `arguments`. Does nothing where
+// neither flag is given. With --check it downloads nothing and prints the files that a run would download.
+// Returns an exit code after an error or that print. [main thread, before others start]
 std::optional<int> take_hub_model(Arguments& arguments);
 
 }  // namespace tierd

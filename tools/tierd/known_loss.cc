@@ -17,10 +17,10 @@ namespace {
 
 using nlohmann::json;
 
-// A verdict on fewer tokens is marked: chance is a good part of it.
+// A verdict on fewer tokens is marked, because chance has a large part in it.
 constexpr uint64_t kEnoughTokens = 500;
 
-// A word of a command line as a shell takes it.
+// Quotes a word for a shell's command line.
 std::string shell_word(const std::string& word) {
   const auto is_plain = [](unsigned char c) {
     return std::isalnum(c) != 0 ||
@@ -32,7 +32,7 @@ std::string shell_word(const std::string& word) {
   return quoted + "'";
 }
 
-// The command that judges what these arguments run. Flags that change neither results nor memory are left
+// Returns the tier-compare command for these arguments. Flags that change neither results nor memory are left
 // out.
 std::string compare_command(const Arguments& arguments) {
   const Config& config = arguments.config;
@@ -69,7 +69,7 @@ json to_json(const MeasuredLoss& loss) {
   return measured;
 }
 
-// "KL 0.295 nats a token, perplexity +33.1 % on 510 tokens of wiki.txt (tier-compare, 2026-11-30)"
+// Returns "KL 0.295 nats a token, perplexity +33.1 % on 510 tokens of wiki.txt (tier-compare, 2026-11-30)".
 std::string verdict_text(const json& measured) {
   const auto tokens = measured["tokens"].get<uint64_t>();
   return fmt::format("KL {:.3g} nats a token{}, perplexity {:+.3g} % on {}{} tokens of {} (tier-compare, {})",
@@ -84,7 +84,7 @@ Result<std::optional<MeasuredLoss>> kept_for(const RunPlan& plan, const Argument
   return find_loss(plan.store.directory(), settings);
 }
 
-// Refuses a loss that is too much, or unknown though it was measured.
+// Refuses a loss that is too large, and a stored verdict that cannot be read.
 Status check_loss(const json& loss) {
   if (loss.is_null()) return {};
   const auto refuse = [&](const std::string& why) {

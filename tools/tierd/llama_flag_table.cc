@@ -29,7 +29,7 @@ constexpr std::string_view kPrompts = "the text and nothing else is printed";
 const std::vector<LlamaFlag>& llama_flags() {
   using enum LlamaFlag::Value;
   static const std::vector<LlamaFlag> kFlags = {
-      // What tierd has, under other names.
+      // Flags that tierd has under other names.
       {{"--usage"}, none, "--help"},
       {{"-ub"}, one, "--ubatch-size"},
       {{"-np"}, one, "--parallel"},
@@ -54,7 +54,7 @@ const std::vector<LlamaFlag>& llama_flags() {
       {{"--log-disable"}, none, "--quiet"},
       {{"-ctk", "--cache-type-k"}, one, "--cache-type-k"},
       {{"-ctv", "--cache-type-v"}, one, "--cache-type-v"},
-      // What tierd always does, or never.
+      // Flags for behaviour that tierd always has, or never.
       {{"-fa", "--flash-attn"},
        maybe,
        {},
@@ -157,7 +157,7 @@ const std::vector<LlamaFlag>& llama_flags() {
        {},
        "-1",
        "a server keeps its memory; POST /v1/tiers/dram/capacity makes it smaller"},
-      // What tierd does in another way, or not.
+      // Flags for things that tierd does in another way, or not at all.
       {{"-mli", "--multiline-input"}, none, {}, {}, "a line that ends in \\ goes on in the next one"},
       {{"--verbose-prompt"}, none, {}, {}, "tier-tokenize shows the tokens of a text"},
       {{"--display-prompt"}, none, {}, {}, kPrompts},

@@ -1,4 +1,4 @@
-// Every flag that llama-server and llama-cli have, and what becomes of it here.
+// Every flag of llama-server and llama-cli that tierd does not have under the same name.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,16 @@ struct LlamaFlag {
   enum class Value : uint8_t {
     none,
     one,
-    maybe,  // a word behind that begins with no dash
+    maybe,  // a following word that does not begin with a dash
   };
   std::vector<std::string_view> names;
   Value value = Value::none;
-  std::string_view ours = {};      // the flag that it becomes; empty: none
-  std::string_view accepted = {};  // values that ask for what tierd does, divided by '|'; "*": whatever it is
-  std::string_view instead = {};   // why it is refused, and what to use
-  std::string_view missing = {};   // the value where none stands behind
+  std::string_view ours = {};      // tierd's flag with the same meaning; empty: none
+  std::string_view accepted = {};  // values of tierd's own behaviour, separated by '|'; "*": any
+  std::string_view instead = {};   // why it is refused, and the alternative
+  std::string_view missing = {};   // the value where no word follows
 };
 
-// Those that tierd has under the same name are not among them.
 const std::vector<LlamaFlag>& llama_flags();
 
 }  // namespace tierd

@@ -27,8 +27,8 @@ bool accepts(const LlamaFlag& flag, std::string_view value) {
   return false;
 }
 
-// Words with a single dash and more than one letter are names here, and never several flags in one; but a
-// short flag's value may stand right behind it (-c4096).
+// A word with one dash and several letters is one flag, never several; but a number may follow a short flag
+// without a space (-c4096).
 bool is_short_with_number(std::string_view word, const std::function<bool(std::string_view)>& takes_value) {
   return word.size() > 2 && takes_value(word.substr(0, 2)) &&
          std::ranges::all_of(word.substr(2), [](unsigned char c) { return std::isdigit(c) != 0; });

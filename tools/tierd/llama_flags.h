@@ -1,5 +1,5 @@
-// The flags of llama-server and llama-cli: whoever has a command line for them finds each flag taken, or
-// refused by its name with what to use instead. None is taken and does nothing.
+// Accepts the command lines of llama-server and llama-cli. Each of their flags is translated, or refused with
+// an alternative. No flag is accepted without effect.
 #pragma once
 
 #include <functional>
@@ -11,10 +11,9 @@
 
 namespace tierd {
 
-// A command line in tierd's own words: aliases become the names that tierd has, and what tierd always does,
-// or never, and is asked to, is left out. `takes_value`: whether a flag of tierd's own (as it is written,
-// "-c", "--ctx-size") has a word behind it. Error: invalid_argument, with every flag that is refused, and
-// why.
+// Returns the command line in tierd's own flags. Aliases are translated, and flags that ask for what tierd
+// always or never does are left out. `takes_value`: returns whether a flag of tierd ("-c", "--ctx-size") has
+// a word behind it. Error: invalid_argument, which names every refused flag with its reason.
 Result<std::vector<std::string>> from_llama(const std::vector<std::string>& words,
                                             const std::function<bool(std::string_view)>& takes_value);
 

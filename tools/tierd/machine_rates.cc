@@ -25,14 +25,14 @@ constexpr uint64_t kReadBytes[] = {4 << 10, 128 << 10, 512 << 10};
 constexpr uint32_t kReadsInFlight = 32;
 constexpr uint64_t kAssumedLatencyNs = 100'000;
 
-// The disk that a path lies on, or would.
+// Returns the disk of a path, which need not exist.
 std::optional<dev_t> disk_of(const std::string& path) {
   struct stat found {};
   if (::stat(nearest_existing(path).c_str(), &found) != 0) return std::nullopt;
   return found.st_dev;
 }
 
-// Any file of the model that is large: the store's, or one that it will be made of.
+// Returns a large file of the model: the store's, or one of its source.
 std::string file_to_read(const RunPlan& plan) {
   if (plan.store.made()) return plan.store.data_path();
   const std::string path = plan.source->path();

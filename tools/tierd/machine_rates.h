@@ -1,4 +1,4 @@
-// What --check knows of this machine: what tier-calibrate keeps, else what can be measured at once.
+// The rates of this machine for --check: those that tier-calibrate keeps, else measured at once.
 #pragma once
 
 #include <optional>
@@ -19,9 +19,9 @@ struct MachineRates {
   std::optional<std::string> disk_unknown;  // why the disk of the store could not be measured
 };
 
-// The description that the configuration names, or that tier-calibrate keeps of this machine where it is
-// about as many threads and the disk of the store; else reads memory and disk for some tenths of a second,
-// with 24 MiB. Nothing is written. Errors: those of read_machine and measure_uncached_read.
+// Returns the description that the configuration names. Otherwise the description that tier-calibrate keeps,
+// if it has the same number of threads and the disk of the store. Otherwise reads memory and disk for some
+// tenths of a second, with 24 MiB. Writes no file. Errors: those of read_machine and measure_uncached_read.
 Result<MachineRates> machine_rates(const RunPlan& plan, uint32_t threads);
 
 }  // namespace tierd

@@ -1,4 +1,4 @@
-// tierd: a text on the terminal, or a server.
+// tierd: generates a text on the terminal, or serves.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -36,8 +36,8 @@
 namespace tierd {
 namespace {
 
-// Rows of a prompt that are scored at once, where a client asks for that (echo with logprobs): each takes a
-// row of logits in the budget.
+// Rows of a prompt that are scored in one step for echo with logprobs. Each takes a row of logits in the
+// budget.
 constexpr uint32_t kScoredRows = 64;
 
 Result<std::string> manual_of(const PluginPath::Found& found) {
@@ -49,7 +49,7 @@ Result<std::string> manual_of(const PluginPath::Found& found) {
   return plugin_manual(*plugin, found.path);
 }
 
-// The manual of every plugin of that name.
+// Prints the manual of every plugin of that name.
 int print_manuals(const Arguments& arguments) {
   const PluginPath path = plugin_path(arguments.config);
   std::string text;
@@ -73,7 +73,7 @@ int print_manuals(const Arguments& arguments) {
   return written.ok() ? 0 : fail(written.error(), kFailed);
 }
 
-// What a run would do in silence, and whoever started it may not have meant.
+// Returns warnings about settings that a user may not have intended, and that cause no error.
 std::vector<std::string> warnings_of(const RunPlan& plan) {
   std::vector<std::string> lines;
   const CoreMap& cores = own_cores();
@@ -83,7 +83,7 @@ std::vector<std::string> warnings_of(const RunPlan& plan) {
                     plan.config.threads, cores.threads, cores.threads == 1 ? "" : "s"));
   }
   const Manifest& manifest = plan.store.manifest();
-  uint64_t largest = 0;  // bytes of a channel, with those of the layers beside it
+  uint64_t largest = 0;  // bytes of a channel, with those of the other layers in its group
   for (const StoredSite& site : manifest.sites) {
     if (is_cut_into<Columns>(site.cut)) largest = std::max(largest, site.extent_bytes(0) * site.stride);
   }
@@ -106,7 +106,7 @@ int print_check(const Arguments& arguments, RunPlan plan, const RuntimeOptions& 
   return written.ok() ? 0 : fail(written.error(), kFailed);
 }
 
-// Where no configuration is named, the model chooses: what --help says. Returns its name; empty: it is named.
+// Chooses the configuration by the model where none is named. Returns its name, or an empty text.
 std::string_view choose_configuration(Arguments& arguments, const RunPlan& plan) {
   if (!arguments.config_file.empty()) return {};
   Config& config = arguments.config;
@@ -152,8 +152,8 @@ int run(Arguments arguments) {
     const auto chat = ChatTemplate::named(arguments.chat_template, (*tokenizer)->vocab());
     if (!chat.ok()) return fail(chat.error(), kBadInput);
   }
-  // Before a store is made of the model: a model that brings no template is continued as it is, and one whose
-  // template is not known whole is not.
+  // Checked before a store is made. A model without a template is continued as it is; a template that is not
+  // fully supported is refused.
   const bool chats = arguments.mode == Mode::chat && !arguments.check && !arguments.plan;
   if (chats && arguments.chat_template.empty() && !(*tokenizer)->vocab().chat_template.empty()) {
     const auto chat = ChatTemplate::of((*tokenizer)->vocab());
@@ -169,7 +169,7 @@ int run(Arguments arguments) {
   }
   if (!chosen.empty() && !arguments.quiet)
     say(fmt::format("configuration: {}, by the model; --config names another", chosen));
-  // From here on there may be something to write.
+  // From here on files may be written.
   plan = with_store(std::move(*plan), arguments.config, options);
   if (!plan.ok()) return fail(plan.error(), exit_code(plan.error()));
   if (const nlohmann::json anew = stored_anew_json(plan->store); !anew.empty() && !arguments.quiet)
@@ -194,7 +194,7 @@ int run(Arguments arguments) {
                                               {found ? &*found : nullptr, &*loss});
 }
 
-// A plugin that calls exit() must not pass for a run that has ended well.
+// Ends the process with an error where a plugin calls exit(), which would otherwise look like success.
 class EndsHere {
  public:
   EndsHere() {

@@ -7,7 +7,7 @@ namespace tierd {
 
 Result<std::unique_ptr<Tokenizer>> model_tokenizer(const Config& config, const Store& store) {
   const Manifest& manifest = store.manifest();
-  // A source has read it already.
+  // Only a store: a source has read the named file already.
   if (is_store(config.model) && !config.tokenizer.empty()) {
     TIERD_ASSIGN(Vocab vocab, read_tokenizer_file(config.tokenizer, manifest.config.vocab_size));
     if (vocab.pieces.size() > manifest.config.vocab_size) {

@@ -9,8 +9,8 @@
 
 namespace tierd {
 
-// The one that `config` names beside a store; otherwise the model's, which may have come from the file that
-// is named. Errors: not_found where there is none; those of read_tokenizer_file and make_tokenizer.
+// Returns the tokenizer that `config` names for a store, else the model's, which the source may have read
+// from a named file. Errors: not_found where there is none; those of read_tokenizer_file and make_tokenizer.
 Result<std::unique_ptr<Tokenizer>> model_tokenizer(const Config& config, const Store& store);
 
 }  // namespace tierd

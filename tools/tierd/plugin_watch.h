@@ -1,4 +1,4 @@
-// A plugin that does not return: a server or a run names it, and ends, since its thread cannot be taken back.
+// Watches for plugin calls that do not return: names the plugin, then ends the process.
 #pragma once
 
 #include <atomic>
@@ -13,11 +13,11 @@ namespace tierd {
 
 class PluginWatch {
  public:
-  // `deadline_ns` is what a call may take; 0: the usual. A plugin that has not returned after ten times that
-  // is named, and `stuck` is told why; after thirty times that, which is half a minute by default, the
-  // process ends with status 1. Time in which the process stood still does not count. `stuck` is called on
-  // this object's thread, with an empty text when the call has returned after all. `calls` outlives it.
-  // `what` ends: "server".
+  // `deadline_ns`: the time that a call may take; 0: the default. A plugin that has not returned after ten
+  // times that is named, and `stuck` is called with the reason. After thirty times that, half a minute by
+  // default, the process ends with status 1. Time in which the process was stopped does not count. `stuck` is
+  // called on this object's thread; an empty text means that the call has returned. `calls` must outlive the
+  // object. `what`: the program that ends, such as "server".
   PluginWatch(PluginCalls& calls, uint64_t deadline_ns, std::string what,
               std::function<void(std::string)> stuck);
   ~PluginWatch();

@@ -12,7 +12,7 @@ namespace tierd {
 namespace {
 
 constexpr uint64_t kMs = 1'000'000;   // in ns
-constexpr uint64_t kLook = 50 * kMs;  // between two questions, which cost a read of files
+constexpr uint64_t kLook = 50 * kMs;  // between two looks, each of which reads files
 Result<std::unique_ptr<PressureSource>> source_of(const PressureConfig& config) {
   constexpr uint64_t kUs = 1000;
   if (config.source == "psi")
@@ -64,7 +64,7 @@ void PressureRelief::look(uint64_t now_ns) {
   if (now_ns < next_look_) return;
   next_look_ = now_ns + kLook;
   const uint64_t capacity = runtime_.budget().capacity();
-  if (runtime_.budget_changes().size() != changes_) {  // somebody else has set it since
+  if (runtime_.budget_changes().size() != changes_) {  // a signal or a client has set the capacity
     wanted_ = capacity;
     changes_ = runtime_.budget_changes().size();
   }

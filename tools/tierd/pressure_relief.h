@@ -1,5 +1,5 @@
-// Gives memory of the lowest tier back while it is short around the process, step by step down to a least,
-// and takes it again when that is over, up to the capacity that somebody has set last.
+// Lowers the budget of the lowest tier step by step while memory is short, down to a least budget. Raises it
+// again afterwards, up to the capacity that was set last.
 #pragma once
 
 #include <cstdint>
@@ -19,33 +19,33 @@ struct PressureCounts {
 class PressureRelief {
  public:
   struct Options {
-    uint64_t step_bytes = 0;   // given back or taken again at once
-    uint64_t least_bytes = 0;  // kept in any case
-    uint64_t hold_ns = 0;      // what was given back has to show before more is
-    uint64_t calm_ns = 0;      // without pressure before a step is taken again
+    uint64_t step_bytes = 0;   // of one step
+    uint64_t least_bytes = 0;  // the budget never goes below this
+    uint64_t hold_ns = 0;      // time in which a step must show its effect, before the next
+    uint64_t calm_ns = 0;      // time without pressure before the budget is raised by a step
     bool quiet = false;
   };
 
-  // As the run's [pressure] has it; NULL where that is off. Errors: invalid_argument naming a key;
-  // unsupported, where nobody tells of pressure or the budget cannot move.
+  // Creates the relief by the run's [pressure]; NULL where that is off. Errors: invalid_argument, which names
+  // the key; unsupported where the source is not available or the budget cannot change.
   static Result<std::unique_ptr<PressureRelief>> create(Runtime& runtime, bool quiet);
-  // The runtime outlives it.
+  // The runtime must outlive the object.
   PressureRelief(Runtime& runtime, std::unique_ptr<PressureSource> source, const Options& options);
 
-  // [main thread, between two steps] `now_ns` of a clock that does not go back.
+  // [main thread, between two steps] May change the budget. `now_ns`: of a monotonic clock.
   void look(uint64_t now_ns);
   const PressureCounts& counts() const { return counts_; }
 
  private:
-  // False: nothing has changed; why is told.
+  // Sets the budget. Returns false where the budget has not changed; an error is printed.
   bool move(uint64_t to, const char* why);
 
   Runtime& runtime_;
   std::unique_ptr<PressureSource> source_;
   Options options_;
   PressureCounts counts_;
-  uint64_t wanted_ = 0;     // the capacity without pressure
-  size_t changes_ = 0;      // of the budget that are known
+  uint64_t wanted_ = 0;     // the capacity that was set last without pressure
+  size_t changes_ = 0;      // number of budget changes seen so far
   uint64_t next_look_ = 0;  // ns
   uint64_t next_shrink_ = 0;
   uint64_t calm_since_ = 0;

@@ -1,4 +1,4 @@
-// A prompt that takes long says how far it is.
+// The progress of a long prompt.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace tierd {
 
-// Session::append with tokens, rate and the time left on standard error; nothing where it is over in a
-// moment.
+// Calls Session::append and shows tokens, rate and remaining time on standard error. A short prompt shows
+// nothing.
 inline Result<std::span<const float>> append_prompt(Session& session, std::span<const uint32_t> tokens,
                                                     bool quiet) {
   Progress progress("prompt", tokens.size(), quiet, "tokens");

@@ -1,4 +1,3 @@
-// The part of a report on the flash, made from the counts of its reads and from the timeline.
 #include "tools/tierd/read_report.h"
 
 #include <fmt/format.h>
@@ -23,7 +22,7 @@ using nlohmann::json;
 }  // namespace
 
 json flash_json(const Runtime& runtime, const ReadCounts& flash) {
-  json sizes = json::object();  // "16384": reads of 16 KiB and more, less than the next
+  json sizes = json::object();  // "16384": reads of 16 KiB and more, less than the next size
   for (size_t i = 0; i < kReadSizes; ++i) {
     if (flash.reads_of_size[i] != 0) sizes[std::to_string(kLeastReadSize << i)] = flash.reads_of_size[i];
   }

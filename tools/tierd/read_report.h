@@ -1,5 +1,5 @@
-// The part of a report on the flash: what was read, whether decode reads more and more, and how well reading
-// hides behind computing.
+// The part of a report on flash: reads, the trend of reads in decode, and the overlap of reading with
+// computing.
 #pragma once
 
 #include <cstdint>
@@ -17,19 +17,19 @@ nlohmann::json flash_json(const Runtime& runtime, const ReadCounts& flash);
 // "1200 reads of 26 kB for 4800 extents, 12 % in vain; 1.9 GB/s while busy".
 std::string flash_text(const nlohmann::json& flash);
 
-// Bytes that the system has read from disks for this process, by its own count (/proc/self/io); 0 where it
-// does not say. What comes from the page cache is not in it.
+// Returns the bytes that the system has read from disks for this process (/proc/self/io), without hits of the
+// page cache; 0 where the file is not available.
 uint64_t system_read_bytes();
 
-// What decode steps have read: per step, and the rate while something was being read.
+// Adds the reads of decode steps: per step, and the rate while reads were in flight.
 void add_reads(nlohmann::json& decode, const ReadCounts& before, const ReadCounts& after);
 
-// Whether decode reads more and more, or less and less, once its beginning is over.
+// Returns the trend of bytes read by decode steps after the first ones: growing, falling or constant.
 nlohmann::json trend_json(const std::vector<uint64_t>& read_bytes);
 // "284 MB a step after the first 16, -12 kB (+-9 kB) from step to step".
 std::string trend_text(const nlohmann::json& trend);
 
-// How well reading hides behind computing, per decode step.
+// Returns the overlap of reading with computing, per decode step.
 nlohmann::json pipeline_json(const Timeline& timeline);
 std::string pipeline_text(const nlohmann::json& p);
 

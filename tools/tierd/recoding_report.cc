@@ -24,7 +24,7 @@ constexpr uint32_t kSampledNeurons = 16;
 constexpr size_t kSampledPieces = 64;  // of a neuron
 constexpr uint64_t kMeasuredNs = 20'000'000;
 
-// What the first neurons of a site lose, and how fast they are encoded, in bytes a second.
+// The relative error of a site's first neurons, and their encoding speed in bytes a second.
 struct Sample {
   double error = 0;
   double rate = 0;
@@ -64,7 +64,7 @@ Result<Sample> sample(const RunPlan& plan, const StoredSite& recoded) {
 
 Result<json> recoding_json(const RunPlan& plan) {
   json list = json::array();
-  std::map<Encoding, size_t> of_encoding;  // in the list
+  std::map<Encoding, size_t> of_encoding;  // index in the list
   std::vector<std::string> tiers;
   for (const Tier& tier : plan.tiers.memories) {
     if (tier.recodes) tiers.push_back(tier.config.name);

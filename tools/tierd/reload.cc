@@ -18,7 +18,7 @@ namespace {
 
 std::atomic<bool> the_hangup{false};
 
-// Returns the configuration of a kind of strategy, NULL for another table.
+// Returns the configuration of a kind of strategy, or NULL for another table.
 template <class AnyConfig>
 auto strategy_of(AnyConfig& config, std::string_view kind) -> decltype(&config.cache) {
   if (kind == "predictor") return &config.predictor;
@@ -33,13 +33,13 @@ void ask_for(Arguments& arguments, const std::string& tier, const std::string& c
   arguments.overrides.push_back(fmt::format("{}.capacity={}", config.table(), capacity));
 }
 
-// Returns the loss that is known of the run that `arguments` would start, see tell_loss. Null for a run that
-// cannot be planned: taking the same change fails, too, and says why.
+// Returns the known loss of the run that `arguments` would start, see tell_loss. Null for a run that cannot
+// be planned: the change itself fails, too, and gives the reason.
 Result<nlohmann::json> tell_loss_of(const Arguments& arguments) {
   RuntimeOptions options;
   options.fit = arguments.fit;
   options.quiet = true;
-  options.force = true;  // the memory that is planned for is in use
+  options.force = true;  // the planned memory is in use by this run
   const auto plan = plan_run(arguments.config, options);
   if (!plan.ok()) return nlohmann::json();
   return tell_loss(*plan, arguments);

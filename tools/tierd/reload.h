@@ -1,5 +1,5 @@
-// The budget and the strategies change between two steps: by SIGHUP, when the configuration is read again, or
-// as a client asks.
+// Changes the budget and the strategies between two steps: on SIGHUP, which reads the configuration again, or
+// on a client's request.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -14,29 +14,29 @@ namespace tierd {
 
 class Reload {
  public:
-  // From now on a SIGHUP is remembered, if there is a file to be read; else it keeps its usual meaning. One
-  // in a process; `arguments` outlives it.
+  // From now on a SIGHUP is noted, if there is a file to read; otherwise the signal keeps its default action.
+  // One object in a process; `arguments` must outlive it.
   explicit Reload(const Arguments& arguments);
-  // [any thread] As if there had been one.
+  // [any thread] Has the effect of a SIGHUP.
   static void ask();
 
-  // [main thread, between two steps] If there was one: reads the file, `--set` over it, and says on standard
-  // error, a line for each change, whether it is in force. A file that cannot be read, and a budget or a
-  // strategy that cannot be, change nothing. A strategy that is quarantined for good is made anew.
+  // [main thread, between two steps] After a SIGHUP: reads the file, applies `--set`, and prints a line on
+  // standard error for each change, in force or refused. A file that cannot be read, and a budget or strategy
+  // that cannot be set, change nothing. A strategy that is quarantined for good is created anew.
   void look(Runtime& runtime);
-  // [main thread, between two steps] Another capacity of one of the run's tiers, whoever wants it; told on
-  // standard error. Until the file is read again, it counts as the file's. Returns what is known of the loss
-  // with it, as known_loss has it. Errors: those of Runtime::set_capacity and tell_loss.
+  // [main thread, between two steps] Sets the capacity of a tier, and prints a line on standard error. It
+  // replaces the file's value until the file is read again. Returns the known loss with the new capacity, as
+  // known_loss does. Errors: those of Runtime::set_capacity and tell_loss.
   Result<nlohmann::json> take_capacity(Runtime& runtime, const std::string& tier,
                                        const std::string& capacity);
 
  private:
   void take_file(Runtime& runtime);
-  // The arguments that would start the run as it is now.
+  // Returns the arguments that would start the run in its present state.
   Arguments present(const Runtime& runtime) const;
 
   const Arguments& arguments_;
-  Config in_force_;  // as file and `--set` had it
+  Config in_force_;  // the file with `--set`, as far as it is in force
 };
 
 }  // namespace tierd

@@ -26,7 +26,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr uint64_t kLeastTrendSteps = 32;  // fewer say nothing
+constexpr uint64_t kLeastTrendSteps = 32;  // fewer steps show no trend
 
 json times_json(const StepTimes& times) {
   const auto ms = [&](uint64_t ns) { return per(static_cast<double>(ns) * kMs, times.steps); };
@@ -76,7 +76,7 @@ json configuration_json(const Runtime& runtime) {
 RunProgress progress_of(Runtime& runtime, const RunResult& result) {
   const StepTimes& decode = runtime.engine().decode_times();
   if (result.decode_ns == 0) return {decode.wall_ns, decode.tokens, result.generated_tokens};
-  // Virtual time knows nothing of sampling, nor of who guesses.
+  // Virtual time includes neither sampling nor drafting.
   const bool virtual_time = runtime.plan().config.clock == "model";
   return {virtual_time ? decode.wall_ns : result.decode_ns, result.decoded_tokens, result.generated_tokens};
 }
@@ -226,14 +226,14 @@ std::string report_text(const json& r) {
   if (!r["prediction"].empty()) line("predicted", prediction_text(r["prediction"]));
   if (!r["used"].is_null())
     line("used", used_text(r["used"], r["strategies"]["predictor"]["name"].get<std::string>()));
-  if (r.contains("loss") && !r["loss"].is_null()) line("loss", loss_text(r["loss"]));  // not in a chat's
+  if (r.contains("loss") && !r["loss"].is_null()) line("loss", loss_text(r["loss"]));  // none in a chat's
   if (r.contains("pressure")) {
     line("pressure", fmt::format("{} steps down, {} up", r["pressure"]["shrinks"].get<uint64_t>(),
                                  r["pressure"]["grows"].get<uint64_t>()));
   }
   for (const auto& [label, value] : tier_lines(r)) line(label, value);
   if (!r["encoded_anew"].empty()) line("encoded anew", encodings_text(r["encoded_anew"]));
-  if (r.contains("recoded")) {  // measured at the end of a run, not in a chat
+  if (r.contains("recoded")) {  // measured at the end of a run, but not of a chat
     for (const auto& [label, value] : recoding_lines(r["recoded"])) line(label, value);
   }
   for (const auto& [label, value] : energy_lines(r["energy"])) line(label, value);

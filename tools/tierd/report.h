@@ -1,4 +1,4 @@
-// What a run was: one screen for a person, one object for a machine.
+// The report on a run: one screen for people, one JSON object for programs.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -14,7 +14,7 @@
 
 namespace tierd {
 
-// The decode steps in which caches fill. Means over the later ones say how a long text goes on.
+// The decode steps in which caches fill. Means over later steps predict the speed of a long text.
 inline constexpr size_t kWarmUpSteps = 16;
 
 struct RunResult {
@@ -22,31 +22,32 @@ struct RunResult {
   uint64_t generated_tokens = 0;
   uint64_t load_ns = 0;
   uint64_t first_token_ns = 0;         // from the start of prefill
-  uint64_t decoded_tokens = 0;         // that were taken after the first one: right guesses, no wrong ones
-  uint64_t decode_ns = 0;              // all that passed meanwhile, guessing and sampling included
+  uint64_t decoded_tokens = 0;         // taken after the first token: right guesses count, wrong ones do not
+  uint64_t decode_ns = 0;              // wall time of decode, with guessing and sampling
   ReadCounts flash_before;             // before the first decode step
-  UsedCounts used_before;              // likewise: prompts use more than tokens one by one
-  std::vector<TierLink> links_before;  // likewise; none where nothing was decoded
-  std::vector<TierLink> links_warm;    // after kWarmUpSteps decode steps; none where there were fewer
+  UsedCounts used_before;              // likewise: a prompt uses more neurons than single tokens
+  std::vector<TierLink> links_before;  // likewise; empty where no token was decoded
+  std::vector<TierLink> links_warm;    // after kWarmUpSteps decode steps; empty where there were fewer
   std::vector<uint64_t> decode_read_bytes;  // of each decode step
   uint64_t guessed_tokens = 0;
   uint64_t right_guesses = 0;
   uint64_t disk_bytes_before = 0;          // system_read_bytes() before anything was loaded
-  std::optional<PressureCounts> pressure;  // where it is watched
+  std::optional<PressureCounts> pressure;  // where pressure is watched
   std::optional<EnergyTotals> energy;      // RunEnergy::totals() at the end
 };
 
-// How far the run is, for RunEnergy.
+// Returns the progress of the run, for RunEnergy.
 RunProgress progress_of(Runtime& runtime, const RunResult& result);
 
-// What of a configuration stands in every report.
+// Returns the part of the configuration that every report contains.
 nlohmann::json configuration_json(const Runtime& runtime);
 
 nlohmann::json report_json(Runtime& runtime, const RunResult& result);
 std::string report_text(const nlohmann::json& report);
 
-// Where a run by the wall clock names a machine (run.machine): what virtual time says of it, beside what was
-// measured; an object with "unknown" where it cannot say. NULL: no machine is named, or nothing was decoded.
+// Returns the speed in virtual time beside the measured one, where a run by the wall clock names a machine
+// (run.machine). An object with "unknown" where it cannot be played; NULL without a machine or decoded
+// tokens.
 nlohmann::json forecast_json(const Runtime& runtime, const nlohmann::json& report);
 
 }  // namespace tierd

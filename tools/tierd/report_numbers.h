@@ -1,4 +1,4 @@
-// Numbers as all parts of a report have them: their units, means, and sizes for people.
+// Numbers of all parts of a report: units, means, and readable sizes.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace tierd {
 
-inline constexpr double kMs = 1e-6;  // from ns
+inline constexpr double kMs = 1e-6;  // ns to ms
 
 inline double per(double value, uint64_t count) {
   return count == 0 ? 0 : value / static_cast<double>(count);

@@ -29,14 +29,14 @@ namespace {
 
 constexpr uint64_t kLeastBody = uint64_t{256} << 10;
 constexpr uint32_t kBodyOfToken = 32;
-constexpr size_t kMostWaiting = 128;  // texts, beside those that are continued
+constexpr size_t kMostWaiting = 128;  // texts, beside those that are generated
 constexpr std::chrono::seconds kGrace{30};
-// How often the store is looked after.
+// Interval of the checks of the store's files.
 constexpr std::chrono::seconds kLook{2};
-// An answer that ends in time still has to be written.
+// Time to write the answers after the grace period.
 constexpr std::chrono::seconds kWriting{5};
 
-// What a path's last part says, as users name their models.
+// Returns the last part of a path, by which users name their models.
 std::string name_of(const std::string& path) {
   const std::filesystem::path file = std::filesystem::path(path).lexically_normal();
   const std::filesystem::path last = file.has_filename() ? file.filename() : file.parent_path().filename();
@@ -76,7 +76,7 @@ Api::Options api_options(const Arguments& arguments, const RunPlan& plan, Result
   return options;
 }
 
-// The HTTP server on its thread.
+// Runs the HTTP server on a thread of its own.
 class ServerThread {
  public:
   explicit ServerThread(HttpServer& server) : server_(server), thread_([&server] { server.run(); }) {}
@@ -86,7 +86,7 @@ class ServerThread {
     server_.stop();
     thread_.join();
   }
-  // What has been answered is still written, as far as its clients read it.
+  // Writes the answers that are complete, as far as clients read them, and stops.
   void finish() {
     server_.post([&server = server_] { server.drain(kWriting); });
     thread_.join();
@@ -97,12 +97,12 @@ class ServerThread {
   std::thread thread_;
 };
 
-// How the signals want it to go on.
+// The state that the signals request.
 enum class Going : uint8_t { loading, on, draining, down };
 
-// Whether somebody replaces the store that is served. What was opened stays what it was, and what is written
-// over fails its checksums: nothing is mixed, but whoever did it should know that this server goes on with
-// the old one.
+// Notices that the served store is replaced. Open files keep their contents, and files that are overwritten
+// fail their checksums, so no data is mixed. A line tells the operator that the server goes on with the old
+// store.
 class StoreWatch {
  public:
   explicit StoreWatch(const Store& store) : store_(store) {}
@@ -124,7 +124,7 @@ class StoreWatch {
   bool changed_ = false;
 };
 
-// Who changes the budget between two steps.
+// The two sources of budget changes between steps.
 struct BudgetMovers {
   Reload& reload;
   PressureRelief* relief;  // NULL: pressure is not watched
@@ -173,7 +173,7 @@ RunProgress progress_of(Runtime& runtime, const Batcher& batcher) {
   return {decode.wall_ns, decode.tokens, batcher.counters().generated_tokens};
 }
 
-// The engine's part: texts, until it is time to end.
+// Runs the batcher on the engine's thread until the server ends.
 Status run_texts(Runtime& runtime, Batcher& batcher, WorkDesk& desk, Api& api, const BudgetMovers& movers,
                  RunEnergy& energy, const std::atomic<Going>& going) {
   StoreWatch watch(runtime.plan().store);
@@ -202,7 +202,7 @@ Status run_texts(Runtime& runtime, Batcher& batcher, WorkDesk& desk, Api& api, c
       TIERD_TRY(stepped);
       energy.look(progress_of(runtime, batcher));
     } else {
-      // What was read ahead, and a budget that was changed, do not wait for the next request.
+      // Prefetched reads and budget changes are completed now instead of at the next request.
       TIERD_TRY(runtime.engine().drain());
       movers.look(runtime);
       energy.look_now(progress_of(runtime, batcher));
@@ -234,7 +234,7 @@ int serve(const Arguments& arguments, Reload& reload, RunPlan plan, RuntimeOptio
   auto chat = arguments.chat_template.empty() ? ChatTemplate::of(vocab)
                                               : ChatTemplate::named(arguments.chat_template, vocab);
   if (!chat.ok() && !arguments.chat_template.empty()) return fail(chat.error(), kBadInput);
-  // Requests for chats are refused with this line, and others are not.
+  // The line is printed at the start, and answers each request for a chat. Other requests work.
   if (!chat.ok() && !vocab.chat_template.empty()) say(chat.error().line());
   const uint32_t texts = plan.memory.model.sequences;
   const auto drafters = start_drafters(plan, texts, arguments.quiet);
@@ -242,7 +242,7 @@ int serve(const Arguments& arguments, Reload& reload, RunPlan plan, RuntimeOptio
   WorkDesk desk(kMostWaiting);
   const uint32_t context = plan.memory.model.context;
   Api api(api_options(arguments, plan, std::move(chat)), tokenizer, desk);
-  // What fits a context, in tokens written as numbers or escapes, with the words around it.
+  // The longest body: a context of tokens written as numbers or escapes, with the other fields.
   HttpServer::Limits limits;
   limits.body_bytes = kLeastBody + uint64_t{kBodyOfToken} * context;
   limits.all_bodies_bytes = std::max(limits.all_bodies_bytes, limits.body_bytes);
@@ -299,7 +299,7 @@ int serve(const Arguments& arguments, Reload& reload, RunPlan plan, RuntimeOptio
   signals.reset();
   if (going.load() == Going::draining) thread.finish();
   thread.stop();
-  (void)desk.take();  // replies end before their server
+  (void)desk.take();  // replies must be destroyed before their server
   const Status drained = runtime.engine().drain();
   const Status recorded = runtime.end_recording();
   if (const int number = ended_by.load(); number != 0) return 128 + number;

@@ -1,4 +1,4 @@
-// The server: one thread speaks HTTP, this one runs the engine.
+// The server: an HTTP thread, and the calling thread, which runs the engine.
 #pragma once
 
 #include "core/model/text/tokenizer.h"
@@ -8,8 +8,8 @@
 
 namespace tierd {
 
-// Serves until SIGINT or SIGTERM: what is being written then is finished, within half a minute; a second one
-// ends it at once. Returns the program's exit status; what is wrong has been said.
+// Serves until SIGINT or SIGTERM. Texts in progress are then finished, within half a minute; a second signal
+// ends the server at once. Returns the program's exit status. Errors have been printed.
 int serve(const Arguments& arguments, Reload& reload, RunPlan plan, RuntimeOptions options,
           const Tokenizer& tokenizer);
 

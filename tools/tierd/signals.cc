@@ -5,7 +5,7 @@
 namespace tierd {
 namespace {
 
-constexpr int kEnd = SIGUSR2;  // wakes the thread, for its end
+constexpr int kEnd = SIGUSR2;  // wakes the thread to end it
 
 sigset_t set_of(std::initializer_list<int> numbers) {
   sigset_t set;
@@ -27,7 +27,7 @@ SignalThread::SignalThread(std::initializer_list<int> numbers, std::function<voi
         int number = 0;
         while (sigwait(&set, &number) == 0) {
           if (ends_.load()) return;
-          if (number != kEnd) came(number);  // nobody else's business
+          if (number != kEnd) came(number);  // kEnd only wakes the thread
         }
       }) {}
 

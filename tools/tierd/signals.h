@@ -1,5 +1,5 @@
-// The signals of a process with several threads, one after the other on a thread of their own, where
-// everything is allowed.
+// Handles signals of a process with several threads, one at a time on a thread of its own, where every
+// function may be called.
 #pragma once
 
 #include <atomic>
@@ -12,12 +12,12 @@ namespace tierd {
 
 class SignalThread {
  public:
-  // Keeps them from all threads that are made from now on, and from this one.
+  // Blocks the signals in this thread and in all threads that are created later.
   static void reserve(std::initializer_list<int> numbers);
 
-  // `came`: of each of the reserved ones, on this object's thread.
+  // `came` is called for each of the reserved signals, on this object's thread.
   SignalThread(std::initializer_list<int> numbers, std::function<void(int number)> came);
-  // What comes from now on stays pending.
+  // Later signals stay pending.
   ~SignalThread();
   SignalThread(const SignalThread&) = delete;
   SignalThread& operator=(const SignalThread&) = delete;

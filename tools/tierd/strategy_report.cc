@@ -1,4 +1,3 @@
-// The part of a report on what was chosen, made from the counters of strategies, sites and experts.
 #include "tools/tierd/strategy_report.h"
 
 #include <fmt/format.h>
@@ -14,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-// What one strategy is, and what asking it has cost.
+// Returns a strategy's name, version and parameters, and the cost of its calls.
 json strategy_json(const StrategyBase& strategy, const StrategyInstance& instance, uint64_t steps) {
   const tierd_plugin& plugin = *instance.choice().plugin;
   json parameters = json::object();
@@ -31,7 +30,7 @@ json strategy_json(const StrategyBase& strategy, const StrategyInstance& instanc
           {"ms", per(static_cast<double>(strategy.ns) * kMs, steps)}};
 }
 
-// "layers", or "layers of dram and atu of gpu" where they differ.
+// Returns "layers", or "layers of dram and atu of gpu" where they differ.
 std::string cache_names(const json& caches) {
   const std::string first = caches.begin().value()["name"].get<std::string>();
   std::string names;
@@ -63,7 +62,7 @@ json strategies_json(Runtime& runtime) {
               {"ms", per(static_cast<double>(cost_of(s).ns) * kMs, steps)}};
   if (s.has_heat()) {
     all["heat"] = strategy_json(s.heat, set.instance("heat"), steps);
-    all["heat"]["lossy"] = false;  // by itself it places neurons, and leaves none out
+    all["heat"]["lossy"] = false;  // heat alone places neurons and leaves none out
   }
   return all;
 }
@@ -96,7 +95,7 @@ json prediction_json(const Runtime& runtime) {
   const SiteTable& sites = runtime.plan().model.sites;
   for (SiteId s = 0; s < sites.size(); ++s) {
     const SiteUse& use = runtime.scheduler().use()[s];
-    if (sites[s].chosen()) continue;  // not predicted
+    if (sites[s].chosen()) continue;  // chosen sites are not predicted
     const bool whole = use.used == use.rows * sites[s].n;
     if (whole && use.measured_rows == 0) continue;
     json site = {{"site", sites[s].name},
@@ -140,8 +139,8 @@ std::string prediction_text(const json& sites) {
 
 namespace {
 
-// All operators of a layer's experts together, where these are cut into channels: `used` counts experts, hits
-// and misses channels. `first`: the first of them, behind the attention of their layer.
+// Adds up all operators of a layer's experts that are cut into channels. `used` counts experts; hits and
+// misses count channels. `first`: the first of these sites, which follows the attention of its layer.
 SiteUse use_of_experts(const Runtime& runtime, SiteId first) {
   const SiteTable& sites = runtime.plan().model.sites;
   SiteUse all;

@@ -1,5 +1,5 @@
-// The part of a report on what was chosen: the strategies and their cost, and how well neurons and experts
-// were foreseen.
+// The part of a report on decisions: the strategies and their cost, and how well neurons and experts were
+// predicted.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -12,21 +12,21 @@ namespace tierd {
 nlohmann::json strategies_json(Runtime& runtime);
 std::string strategies_text(const nlohmann::json& strategies);
 
-// Returns the metrics of a strategy: "hot share 0.1, asked to move 12"; empty where it says nothing.
+// Returns the metrics of a strategy: "hot share 0.1, asked to move 12"; empty where it has none.
 std::string metrics_text(const nlohmann::json& strategy);
-// "state-table, 0.21 ms a step: accuracy 0.97, recall 0.02", of the "heat" among the strategies.
+// Returns "state-table, 0.21 ms a step: accuracy 0.97, recall 0.02" for the "heat" among the strategies.
 std::string heat_text(const nlohmann::json& heat);
 
-// Each site whose neurons are predicted has an entry: what was used, and where that was measured, how well it
-// was foreseen.
+// Returns an entry for each site whose neurons are predicted: the used share and, where it was measured, the
+// quality of the prediction.
 nlohmann::json prediction_json(const Runtime& runtime);
-// One line of it: means over the sites, and the worst.
+// Returns one line: means over the sites, and the worst site.
 std::string prediction_text(const nlohmann::json& sites);
 
-// For each layer of a mixture: how many experts a token uses, where they were, and how well they were
-// foreseen.
+// Returns, for each layer of a mixture, the experts that a token uses, how many were resident, and how well
+// they were predicted.
 nlohmann::json experts_json(const Runtime& runtime);
-// "8 of 64 a token: 61 % were there, 12 % came ahead; foreseen with precision 80 %, recall 79 %".
+// Returns "8 of 64 a token: 61 % were there, 12 % came ahead; foreseen with precision 80 %, recall 79 %".
 std::string experts_text(const nlohmann::json& sites);
 
 }  // namespace tierd

@@ -32,8 +32,8 @@ namespace {
 std::atomic<Waiter*> the_waiter{nullptr};
 std::atomic<int> the_signal{0};
 
-// The first signal ends the run in order. A second one ends the process, and so does the end of the second
-// that --help promises: whoever reads the text may have stopped, or the disk, or a matrix is large.
+// The first signal ends the run in order. A second signal ends the process, and so does the alarm one second
+// later that --help documents: standard output or the disk may block, or a matrix is large.
 void on_signal(int number) {
   the_signal.store(number);
   if (Waiter* waiter = the_waiter.load()) waiter->stop();
@@ -45,7 +45,7 @@ void on_signal(int number) {
 
 class TerminalRun {
  public:
-  // `drafter` NULL: nothing is guessed.
+  // `drafter` NULL: no token is guessed.
   TerminalRun(Runtime& runtime, RunEnergy& energy, const Tokenizer& tokenizer, Drafter* drafter,
               const Arguments& arguments)
       : runtime_(runtime),
@@ -78,7 +78,7 @@ class TerminalRun {
       prompt.push_back(vocab.bos);
     }
     result_.prompt_tokens = prompt.size();
-    // sentencepiece puts a space before the first word; text that begins a document does without.
+    // sentencepiece puts a space before the first word, which is not printed at the beginning of a document.
     at_start_ =
         arguments_.prompt.empty() && vocab.kind == VocabKind::sentencepiece_bpe && vocab.add_space_prefix;
 
@@ -96,8 +96,8 @@ class TerminalRun {
     const uint64_t decode_begin = now_ns();
     while (more && session_.position() < runtime_.engine().context()) {
       TIERD_ASSIGN(const std::vector<uint32_t> tokens, with_guesses(token));
-      // Every token is sampled from the logits that it would have been sampled from one by one, in the same
-      // order: guesses change when it comes, not which it is.
+      // Every token is sampled from the same logits in the same order as one by one: guesses change when a
+      // token is computed, not which token it is.
       Status status;
       const uint64_t read_before = runtime_.scheduler().counters().read_bytes;
       const auto checked = session_.append_guesses(tokens, [&](size_t i, std::span<const float> after) {
@@ -121,7 +121,7 @@ class TerminalRun {
     }
     return {};
   }
-  // The next token: prints it. False when it was the last.
+  // Prints the next token. Returns false after the last one.
   Result<bool> take(uint32_t token) {
     const Vocab& vocab = tokenizer_.vocab();
     const bool ends =
@@ -135,7 +135,7 @@ class TerminalRun {
     TIERD_TRY(emit(shown_.add(token)));
     return left_ != 0 && !shown_.stopped();
   }
-  // The token, and what may follow it.
+  // Returns the token, followed by guesses.
   Result<std::vector<uint32_t>> with_guesses(uint32_t token) {
     std::vector<uint32_t> tokens = {token};
     if (drafter_ == nullptr) return tokens;
@@ -169,7 +169,7 @@ class TerminalRun {
   std::string text_;
 };
 
-// None where the model has none that is known.
+// Returns no form where the model has none that is supported.
 std::optional<ChatTemplate> form_of(const Arguments& arguments, const Vocab& vocab) {
   auto form = arguments.chat_template.empty() ? ChatTemplate::of(vocab)
                                               : ChatTemplate::named(arguments.chat_template, vocab);
@@ -239,12 +239,12 @@ int run_on_terminal(const Arguments& arguments, Reload& reload, RunPlan plan, Ru
       report["forecast"] = std::move(forecast);
   }
   if (arguments.json) {
-    // What a byte-level model cuts in the middle of a character is replaced, so that the object stays valid.
+    // Incomplete characters of a byte-level model are replaced, so that the object is valid JSON.
     const nlohmann::json object = {{"text", run.text()}, {"report", report}};
     const std::string text = object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
     if (const Status written = write_output(text); !written.ok() && status.ok()) status = written;
   } else if (isatty(STDOUT_FILENO) != 0) {
-    (void)write_output("\n");  // the prompt that comes next begins a line; a file gets the text alone
+    (void)write_output("\n");  // the next shell prompt begins a line; a file gets the text alone
   }
   if (!arguments.json && !arguments.quiet) std::fprintf(stderr, "\n%s", report_text(report).c_str());
   if (const int number = the_signal.load(); number != 0) return 128 + number;

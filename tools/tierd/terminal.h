@@ -1,4 +1,4 @@
-// One run on the terminal: a prompt, its text, a report.
+// A run on the terminal: a prompt, its text, a report.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -12,11 +12,11 @@ namespace tierd {
 
 // The parts of a report that are known before the run begins.
 struct Foreknown {
-  const nlohmann::json* plan = nullptr;  // the plan to compare the run with; NULL: none was asked for
-  const nlohmann::json* loss = nullptr;  // tell_loss
+  const nlohmann::json* plan = nullptr;  // the plan to compare the run with; NULL: no plan was requested
+  const nlohmann::json* loss = nullptr;  // the result of tell_loss
 };
 
-// Returns the program's exit status; what is wrong has been said.
+// Returns the program's exit status. Errors have been printed.
 int run_on_terminal(const Arguments& arguments, Reload& reload, RunPlan plan, RuntimeOptions options,
                     const Tokenizer& tokenizer, const Foreknown& known);
 

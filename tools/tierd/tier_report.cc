@@ -50,7 +50,7 @@ json neurons_json(const MemoryCounters& counters) {
           {"streamed_bytes", asked.streamed_bytes}};
 }
 
-// NULL: its agents do not read.
+// Returns NULL where the tier's agents do not read the store themselves.
 json direct_json(const Runtime& runtime, size_t tier) {
   const auto direct = runtime.direct_reads(tier);
   if (!direct) return nullptr;
@@ -60,7 +60,7 @@ json direct_json(const Runtime& runtime, size_t tier) {
           {"verified_bytes", direct->counts.verified_bytes}};
 }
 
-// "staged through pinned memory (why); 1.2 GB, all verified".
+// Returns "staged through pinned memory (why); 1.2 GB, all verified".
 std::string direct_text(const json& direct) {
   const auto why = direct["why"].get<std::string>();
   const auto bytes = direct["bytes"].get<uint64_t>();
@@ -73,7 +73,7 @@ std::string direct_text(const json& direct) {
           : fmt::format("{} verified when they were loaded first, the rest unverified", size_text(verified)));
 }
 
-// How the capacity came about, where it was not given: what bounds it is either the model or a limit.
+// Returns how the capacity was chosen, where it was not given: the least, or a limit of memory.
 std::string origin_text(const json& budget) {
   if (budget["raised_to_least"].get<bool>()) return " (raised to the least)";
   if (!budget["chosen"].get<bool>()) return "";
@@ -99,7 +99,7 @@ std::string changes_text(const json& budget) {
   return fmt::format("{}; at most {} were held", changes, size_text(budget["peak_bytes"]));
 }
 
-// What a token takes over a link, and how much of the token's time that is.
+// Returns the bytes of a token over a link, and their share of the token's time.
 std::string each_token_text(const json& link, const json& decode) {
   const auto busy_ms = link["decode_busy_ms"].get<double>();
   const auto step_ms = decode["step_ms"].get<double>();

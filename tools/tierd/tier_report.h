@@ -1,5 +1,4 @@
-// The part of a report on the tiers: what each was given and holds, what its caches were worth, and what
-// crossed the links between them.
+// The part of a report on tiers: budgets and used bytes, cache hits, and the bytes that crossed the links.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -12,16 +11,16 @@
 
 namespace tierd {
 
-// Those with memories, from the lowest upwards, then the store's.
+// Returns the tiers with memories, from the lowest upwards, then the store's.
 nlohmann::json tiers_json(const Runtime& runtime);
-// Bytes and messages of each link, in all and for a decode step; "decode_settled_bytes" is the mean over the
-// steps after kWarmUpSteps, null where there are none.
+// Returns bytes and messages of each link, in total and for a decode step. "decode_settled_bytes" is the mean
+// over the steps after kWarmUpSteps, null where there are none.
 nlohmann::json links_json(Runtime& runtime, const RunResult& result);
 
-// Lines with their labels: of each tier that has a memory what it holds, where its budget has changed that,
-// and what its caches were worth, where there is more than one; of links, where there is more than one.
+// Returns labels and lines. Each tier with a memory has lines on its used bytes, on budget changes, and, with
+// more than one tier, on its cache. Links have lines where there are several.
 std::vector<std::pair<std::string, std::string>> tier_lines(const nlohmann::json& report);
-// What --check says of them.
+// Returns the labels and lines of --check on budgets.
 std::vector<std::pair<std::string, std::string>> budget_lines(const nlohmann::json& check);
 
 }  // namespace tierd

@@ -16,7 +16,7 @@ constexpr ForecastAsked kAsked = {
 constexpr const char* kGap = "gap";  // a parameter of the agent that reads the store
 constexpr const char* kMeasuredGap = "auto";
 
-// Disks of so many times the speed, and how near their bytes are where speed does not matter.
+// Relative speeds of the other disks, and the difference up to which their bytes count as the same.
 constexpr double kOtherDisks[] = {1.0 / 16, 16};
 constexpr double kSameShare = 0.05;
 constexpr double kSameBytes = 16'384;
@@ -25,7 +25,7 @@ bool is_too_small_for_gaps(const RunPlan& plan) {
   return plan.config.clock == "wall" && plan.store.manifest().data_bytes < kLeastGapFile;
 }
 
-// Says whether the run reads through the gap that virtual time has.
+// Returns whether the run reads over the same gaps as virtual time does.
 bool knows_gap(const RunPlan& plan, const MachineRates& rates) {
   return !rates.disk_unknown || is_too_small_for_gaps(plan) ||
          plan.tiers.store.agent.get<std::string>(kGap).value_or(kMeasuredGap) != kMeasuredGap;
@@ -40,7 +40,7 @@ MachineDescription with_disk(MachineDescription machine, double times_as_fast) {
   return machine;
 }
 
-// The plan's own capacities, however much memory this process leaves by now.
+// Returns the configuration with the plan's capacities, since "auto" would see less free memory by now.
 Config with_capacities(const RunPlan& plan) {
   Config config = plan.config;
   for (size_t t = 0; t < plan.tiers.memories.size(); ++t)
@@ -63,7 +63,7 @@ Result<std::vector<Forecast>> play_on_other_disks(const Runtime& runtime, Runtim
   return others;
 }
 
-// The bytes of a run that cannot be played, because activations decide what it reads.
+// Returns the bytes of a run whose reads depend on activations, and which therefore cannot be played.
 TokenBytes bytes_by_text(const PlannedTraffic& traffic) {
   const auto nothing = [](uint64_t most) { return most == 0 ? std::optional(0.0) : std::nullopt; };
   TokenBytes bytes;
@@ -109,7 +109,7 @@ Result<PlayedBytes> foretell_bytes(Runtime& runtime, const RuntimeOptions& optio
 
 MachineDescription machine_to_play_on(const RunPlan& plan, const MachineRates& rates) {
   MachineDescription machine = rates.machine;
-  // Requests that cost nothing make no gap worth reading through.
+  // Where requests cost nothing, reading over a gap is never faster.
   if (is_too_small_for_gaps(plan))
     machine.disk.reads = ReadCurve({{1, machine.disk.reads.points().back().bytes_per_second}});
   return machine;

@@ -1,4 +1,4 @@
-// The bytes that a decoded token will move, as far as they can be foretold.
+// Predicts the bytes that a decoded token will move.
 #pragma once
 
 #include <optional>
@@ -13,10 +13,10 @@
 
 namespace tierd {
 
-// Bytes once caches have settled. A number that is missing is unknown, and `why_unknown` has the reason.
+// Bytes a token after caches have settled. Empty numbers are unknown; `why_unknown` has the reason.
 struct TokenBytes {
   std::optional<double> flash;
-  std::vector<std::optional<double>> links;  // of the topology
+  std::vector<std::optional<double>> links;  // [links of the topology]
   std::string why_unknown;
 };
 
@@ -25,17 +25,17 @@ struct PlayedBytes {
   TokenBytes bytes;
 };
 
-// Plays the run in virtual time on the machine of `rates`, and again with slower and faster disks: caches
-// that load ahead give up neurons that come too late, so that bytes may depend on which of reading and
-// computing is done first. Such bytes are unknown. So are those of small neurons on a disk that was not
-// measured, since they are read with the gaps between them. Where activations decide, only a link that needs
-// no bytes is known. `runtime` was made with `options` to be played on that machine, and has done nothing
-// yet. Errors: those of plan_run and Runtime::create.
+// Plays the run in virtual time on the machine of `rates`, and again with a slower and a faster disk. Caches
+// that prefetch drop neurons that arrive late, so bytes may depend on whether reading or computing finishes
+// first; such bytes are unknown. So are those of small neurons on a disk that was not measured, because they
+// are read together with the gaps between them. Where activations decide, only a link without any bytes is
+// known. `runtime` must be new and made with `options` to be played on that machine. Errors: those of
+// plan_run and Runtime::create.
 Result<PlayedBytes> foretell_bytes(Runtime& runtime, const RuntimeOptions& options,
                                    const PlannedTraffic& traffic, const MachineRates& rates);
 
-// Returns the machine as the run's reads have it: a store that is too small to measure gaps on is read
-// without any.
+// Returns the machine with the read curve of the run's reads. A store that is too small to measure gaps on is
+// read without gaps.
 MachineDescription machine_to_play_on(const RunPlan& plan, const MachineRates& rates);
 
 }  // namespace tierd

@@ -1,4 +1,4 @@
-// Whether a figure stays what it is from step to step.
+// Whether a figure is constant from step to step.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace tierd {
 
-// The straight line through values of equal distance that lies closest to them (least squares).
+// The least-squares line through equidistant values.
 struct Trend {
   double mean = 0;
   double slope = 0;  // a step

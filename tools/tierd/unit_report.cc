@@ -33,7 +33,7 @@ std::vector<ComputingTier> computing_tiers(const Runtime& runtime) {
   return list;
 }
 
-// The sites of which a token uses some neurons; all sites, where each is used whole.
+// Returns which sites are used in part. Where every site is used whole, returns all.
 std::vector<bool> divided_sites(const Runtime& runtime) {
   const std::vector<StoredSite>& sites = runtime.plan().store.manifest().sites;
   std::vector<bool> divided;
@@ -42,10 +42,10 @@ std::vector<bool> divided_sites(const Runtime& runtime) {
   return divided;
 }
 
-// The sums over sites of what a tier's units have done.
+// Sums over sites of the work of a tier's units.
 struct TierSums {
   uint64_t chosen = 0;              // neurons of the divided sites
-  std::vector<uint64_t> of_unit;    // of them, those of each unit
+  std::vector<uint64_t> of_unit;    // of `chosen`, those of each unit
   uint64_t slowest_ns = 0, ns = 0;  // of the slowest units; of all units
   uint64_t layers_ns = 0;           // of the slowest units, in sites that belong to layers
   uint64_t windows = 0;
@@ -72,7 +72,7 @@ TierSums sums_of(const Runtime& runtime, size_t number, const ComputingTier& tie
   return sums;
 }
 
-// NULL where there is no other unit to compare with, or no whole window.
+// Returns NULL where the tier has one unit, or where no window is complete.
 json imbalance_json(size_t units, uint64_t windows, double sum) {
   if (units < 2 || windows == 0) return nullptr;
   return per(sum, windows);
@@ -110,7 +110,7 @@ uint64_t steps_of(const Runtime& runtime) {
   return steps;
 }
 
-// "most loaded of ndp 1.62 times the mean, as executed".
+// Returns "load of ndp: 10 to 30 neurons a token and unit; imbalance 1.62 as executed (...)".
 std::string load_text(const json& tier, const json& units) {
   const auto& each = tier["neurons_of_unit"];
   const auto least = std::ranges::min(each.get<std::vector<double>>());
@@ -123,7 +123,7 @@ std::string load_text(const json& tier, const json& units) {
                             tier["windows"].get<uint64_t>());
 }
 
-// Returns a capacity with which the tier keeps a quarter of the neurons that are dealt out.
+// Returns a capacity with which the tier keeps a quarter of the neurons that the balancer assigns.
 std::string smaller_capacity(const Runtime& runtime, const std::string& name) {
   const RunPlan& plan = runtime.plan();
   const auto tier = static_cast<size_t>(plan.tiers.find(name) - plan.tiers.memories.data());
@@ -138,7 +138,7 @@ std::string smaller_capacity(const Runtime& runtime, const std::string& name) {
   return fmt::format("{:.1f}MB", std::ceil(static_cast<double>(less) / 1e5) / 10);
 }
 
-// NULL, unless one tier has computed all neurons that could have been dealt out.
+// Returns NULL, unless one tier has computed all neurons that the balancer could have assigned.
 json alone_json(const Runtime& runtime, const json& tiers) {
   const auto computes_all = [](const json& tier) { return tier["computed_share"] == 1.0; };
   const auto alone = std::ranges::find_if(tiers, computes_all);

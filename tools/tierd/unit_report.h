@@ -1,5 +1,5 @@
-// The part of a report on units that compute side by side: what each of them has really computed, how evenly
-// they were loaded, and what was moved while some of them were idle.
+// The part of a report on units that compute in parallel: the neurons that each has computed, how evenly they
+// were loaded, and the transfers while some of them were idle.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -11,12 +11,12 @@
 
 namespace tierd {
 
-// NULL where one unit computes.
+// Returns NULL where one unit computes.
 nlohmann::json units_json(const Runtime& runtime);
-// NULL where there was no window (IdleCounters).
+// Returns NULL where there was no window (IdleCounters).
 nlohmann::json idle_json(const Runtime& runtime);
 
-// Label and text of each line, of a report with these two as "units" and "idle_windows".
+// Returns label and text of each line. `report` has the two objects as "units" and "idle_windows".
 std::vector<std::pair<std::string, std::string>> unit_lines(const nlohmann::json& report);
 
 }  // namespace tierd

@@ -1,4 +1,4 @@
-// Where other threads leave work for one thread: the engine's, or the one that reads bodies.
+// A queue of work that other threads leave for one thread: the engine's, or the reading thread.
 #pragma once
 
 #include <chrono>
@@ -15,21 +15,21 @@ class WorkDesk {
   using Work = std::function<void()>;
   explicit WorkDesk(size_t most) : most_(most) {}
 
-  // [any thread] False: as much as may lies there already.
+  // [any thread] Returns false where the queue is full.
   bool try_leave(Work work);
-  // [any thread] What must not be lost: it is taken however much lies there, and does not count.
+  // [any thread] Adds work that must not be lost. It is accepted by a full queue, and does not count.
   void leave(Work work);
 
-  // [its thread] What was left, in its order.
+  // [its thread] Returns and removes all work, in order.
   std::vector<Work> take();
-  // [its thread] Sleeps until there is something, or for so long.
+  // [its thread] Waits for work, at most for so long.
   void wait(std::chrono::milliseconds most);
 
  private:
   std::mutex mutex_;
   std::condition_variable news_;
   size_t most_;
-  size_t counted_ = 0;  // of those left
+  size_t counted_ = 0;  // work of try_leave in left_
   std::vector<Work> left_;
 };
 

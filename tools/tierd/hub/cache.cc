@@ -36,7 +36,7 @@ Status make_folders(const fs::path& path) {
                "the folder cannot be made: " + failed.message()};
 }
 
-// A name beside `path` that no other process takes.
+// Returns a name beside `path` that no other process uses.
 std::string beside(const std::string& path) {
   return fmt::format("{}.{}.tmp", path, ::getpid());
 }
@@ -132,18 +132,18 @@ Result<OpenFile> HubCache::lock(const std::string& hash, bool quiet) const {
   Disk disk;
   for (bool told = quiet;;) {
     TIERD_ASSIGN(OpenFile file, disk.open(path, false));
-    // Users who share a cache by a group wait for each other. It is fine where it is another's file.
+    // Group-writable, for users who share a cache. The call may fail on another user's file.
     (void)::fchmod(file.descriptor(), 0664);
     while (::flock(file.descriptor(), LOCK_EX | LOCK_NB) != 0) {
       if (errno == EINTR) continue;
-      // A file system without locks: two that download at once are found out by the checksum.
+      // On a file system without locks, the checksum detects two simultaneous downloads.
       if (has_no_locks(errno)) return file;
       if (errno != EWOULDBLOCK) return disk_error(path, "locking it");
       if (!told) say(fmt::format("{}: another process downloads this file; waiting for it", path));
       told = true;
       std::this_thread::sleep_for(kBetweenTries);
     }
-    // Who had it may have removed the file: a lock on what nobody else finds is none.
+    // Locking a file that was unlinked protects nothing, so check that the path still names it.
     struct stat ours {};
     struct stat there {};
     if (::fstat(file.descriptor(), &ours) == 0 && ::stat(path.c_str(), &there) == 0 &&
@@ -159,7 +159,7 @@ Status HubCache::link(const std::string& commit, const std::string& name, const 
   const fs::path folder = fs::path(path).parent_path();
   TIERD_TRY(make_folders(folder));
   const std::string target = fs::path(blob(hash)).lexically_relative(folder).generic_string();
-  // Made beside and renamed: others see the old file or the new one, and never none.
+  // The link is created beside and renamed, so that other processes always see the old one or the new one.
   const std::string made = beside(path);
   Disk disk;
   TIERD_TRY(disk.remove(made));

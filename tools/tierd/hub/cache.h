@@ -1,11 +1,11 @@
-// The cache of models that huggingface_hub, transformers and llama.cpp share: what one of them has
-// downloaded, the others find. Its layout is huggingface_hub's:
+// The cache of models that huggingface_hub, transformers and llama.cpp share: each finds the downloads of the
+// others. The layout is huggingface_hub's:
 //
 //   FOLDER/models--OWNER--REPO/blobs/HASH                  the bytes of a file, once for all commits
-//                             /blobs/HASH.incomplete       as far as they have come
+//                             /blobs/HASH.incomplete       the bytes downloaded so far
 //                             /snapshots/COMMIT/NAME       a relative link to a blob
 //                             /refs/main                   the commit that `main` was last seen at
-//         /.locks/models--OWNER--REPO/HASH.lock            flock: who downloads this blob
+//         /.locks/models--OWNER--REPO/HASH.lock            flock of the process that downloads this blob
 #pragma once
 
 #include <optional>
@@ -17,14 +17,14 @@
 
 namespace tierd {
 
-// Returns the folder that the environment names, which need not be there. Error: not_found where no variable
-// says where homes are.
+// Returns the folder that the environment names, which need not exist. Error: not_found where no variable
+// names a home.
 Result<std::string> hub_cache_folder();
 
-// This is one repository in the cache. Functions that only look make nothing; each error names the path.
+// One repository in the cache. Const look-ups create no files. Each error names the path.
 class HubCache {
  public:
-  // `repository`: OWNER/REPO, which has been looked at.
+  // `repository`: OWNER/REPO, already validated.
   HubCache(std::string folder, const std::string& repository);
 
   const std::string& folder() const { return folder_; }
@@ -38,17 +38,17 @@ class HubCache {
 
   // Returns the commits that have a snapshot: main's first, then the newest.
   std::vector<std::string> commits() const;
-  // Returns the commit of refs/main, if it is known.
+  // Returns the commit of refs/main, if the file exists.
   std::optional<std::string> main() const;
-  // Returns the names of the files of a snapshot that are whole.
+  // Returns the names of a snapshot's complete files.
   std::vector<std::string> files(const std::string& commit) const;
 
-  // Makes the folders into which a blob is downloaded.
+  // Creates the folders for blobs and locks.
   Status prepare() const;
-  // Waits until nobody else downloads this blob, and tells so once in a line unless `quiet`. The lock is
-  // given up with what is returned; its file stays, as huggingface_hub leaves it.
+  // Waits until no other process downloads this blob, and prints one line about that unless `quiet`. Closing
+  // the returned file releases the lock. The lock file stays, as huggingface_hub leaves it.
   Result<OpenFile> lock(const std::string& hash, bool quiet) const;
-  // Puts a blob that is there into a snapshot.
+  // Links an existing blob into a snapshot.
   Status link(const std::string& commit, const std::string& name, const std::string& hash) const;
   Status set_main(const std::string& commit) const;
 

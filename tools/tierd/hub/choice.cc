@@ -14,11 +14,11 @@
 namespace tierd {
 namespace {
 
-// What other files of GGUF form have in their names: projectors, statistics, drafts.
+// Parts of the names of GGUF files that are no models: projectors, statistics, drafts.
 constexpr std::array<std::string_view, 6> kNoModels = {"mmproj",  "imatrix", "mtp-",
                                                        "eagle3-", "dflash-", "dspark-"};
 constexpr std::array<std::string_view, 2> kUsualQuants = {"Q4_K_M", "Q8_0"};
-// What the reader of such a folder looks at beside the weights.
+// Files beside the weights that the reader of a Hugging Face folder opens.
 constexpr std::array<std::string_view, 10> kBesideWeights = {
     "config.json",        "generation_config.json",  "tokenizer.json",
     "tokenizer.model",    "tokenizer_config.json",   "vocab.json",
@@ -34,7 +34,7 @@ std::string in_small_letters(std::string_view text) {
   return small;
 }
 
-// NAME-00002-of-00003.ENDING: what stands before, and both numbers.
+// The parts of NAME-00002-of-00003.ENDING.
 struct Shard {
   std::string_view stem;
   uint32_t number = 1;
@@ -67,7 +67,8 @@ bool is_gguf_model(const std::string& name) {
                               [&](std::string_view other) { return file.find(other) != std::string::npos; });
 }
 
-// Whether a quant ends at a mark that divides names; `apart`: and begins at one, as Q4_XS does not in IQ4_XS.
+// Returns whether a name contains the quant and a separator follows it. `apart`: nor may a letter precede it
+// (IQ4_XS).
 bool has_quant(const std::string& name, std::string_view quant, bool apart) {
   const std::string in = in_small_letters(name), sought = in_small_letters(quant);
   for (size_t at = in.find(sought); at != std::string::npos; at = in.find(sought, at + 1)) {
@@ -79,7 +80,7 @@ bool has_quant(const std::string& name, std::string_view quant, bool apart) {
   return false;
 }
 
-// The first of `models` that has the quant; nullptr where none has.
+// Returns the first of `models` that has the quant, or NULL.
 const std::string* of_quant(std::span<const std::string> models, std::string_view quant) {
   for (const bool apart : {true, false}) {
     const auto found =
@@ -95,7 +96,7 @@ std::string shown(std::span<const std::string> names) {
                      most < names.size() ? fmt::format(" and {} more", names.size() - most) : "");
 }
 
-// The file with the other shards of its model, the first of which is what is opened.
+// Returns the file with the other shards of its model. The first shard is the file to open.
 Result<HubChoice> with_shards(const std::vector<std::string>& names, const std::string& chosen, bool certain,
                               const std::string& origin) {
   HubChoice choice{chosen, {chosen}, certain};
@@ -112,7 +113,7 @@ Result<HubChoice> with_shards(const std::vector<std::string>& names, const std::
     choice.files.push_back(std::move(part));
   }
   choice.model = choice.files.front();
-  // The one that is opened is the last that comes, so that where it is, all are.
+  // The file to open is downloaded last: where it exists, all shards do.
   std::rotate(choice.files.begin(), choice.files.begin() + 1, choice.files.end());
   return choice;
 }

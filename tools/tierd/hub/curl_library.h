@@ -1,5 +1,5 @@
-// libcurl is loaded when something is to be downloaded. With what it needs it is thirty libraries and six
-// megabytes, for which a run in a small cgroup has other uses.
+// Loads libcurl when a download needs it. With its dependencies it has thirty libraries and takes six
+// megabytes, too much for a run in a small cgroup.
 #pragma once
 
 #include <curl/curl.h>
@@ -26,8 +26,8 @@ struct CurlLibrary {
   decltype(&::curl_free) free;
 };
 
-// Returns the one of the whole process, which stays loaded. [any thread] Error: not_found where libcurl is
-// not installed, or has not what is needed.
+// [any thread] Returns the process's libcurl, which stays loaded. Error: not_found where libcurl is not
+// installed or lacks a function.
 Result<const CurlLibrary*> curl_library();
 
 }  // namespace tierd

@@ -23,7 +23,7 @@ Digest::Digest(size_t digits, uint64_t bytes) : state_(std::make_unique<State>()
   }
   nettle_sha1_init(&state_->context.emplace<sha1_ctx>());
   const std::string head = fmt::format("blob {}", bytes);
-  add(std::as_bytes(std::span(head.c_str(), head.size() + 1)));  // with the zero at its end
+  add(std::as_bytes(std::span(head.c_str(), head.size() + 1)));  // with the terminating zero
 }
 
 Digest::~Digest() = default;

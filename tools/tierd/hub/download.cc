@@ -19,7 +19,7 @@
 namespace tierd {
 namespace {
 
-constexpr std::chrono::seconds kLongestPause(30);  // of our own accord
+constexpr std::chrono::seconds kLongestPause(30);  // that tierd chooses itself
 constexpr std::chrono::seconds kLongestWait(300);  // that a server may ask for
 constexpr size_t kHashedAtOnce = size_t{1} << 20;  // bytes
 
@@ -39,7 +39,7 @@ std::optional<uint64_t> number_of(std::string_view text) {
   return number;
 }
 
-// "bytes 100-199/200": the first byte and the file's size, where it is said.
+// Parses "bytes 100-199/200": the first byte and, if given, the file's size.
 struct ContentRange {
   uint64_t from = 0;
   std::optional<uint64_t> bytes;
@@ -55,7 +55,7 @@ std::optional<ContentRange> content_range(std::string_view text) {
   return ContentRange{*from, number_of(text.substr(slash + 1))};
 }
 
-// A blob on its way: the bytes on disk, and their hash.
+// A blob that is being downloaded: the bytes on disk, and their hash.
 class Incoming {
  public:
   Incoming(const HubCache& cache, const HubFile& file, Progress& progress)
@@ -64,7 +64,7 @@ class Incoming {
         progress_(progress),
         digest_(file.hash.size(), file.bytes) {}
 
-  // Opens the file, and hashes what an earlier run has left of it.
+  // Opens the file, and hashes the bytes of an earlier run.
   Status open() {
     TIERD_ASSIGN(open_, disk_.open(path_, false));
     TIERD_ASSIGN(const uint64_t found, open_.size());
@@ -84,7 +84,7 @@ class Incoming {
   uint64_t have() const { return have_; }
   bool whole() const { return have_ == file_.bytes; }
   const std::string& etag() const { return etag_; }
-  // Whether more has come than ever before, since it was last asked.
+  // Returns whether the file has grown beyond its longest size since the last call.
   bool moved() { return have_ > std::exchange(furthest_, std::max(furthest_, have_)); }
 
   Status begin(const WebReply& reply) {
@@ -96,7 +96,7 @@ class Incoming {
       if (range && range->bytes && *range->bytes != file_.bytes)
         return stranger(fmt::format("the file has {} bytes", *range->bytes));
       const bool fits = range && range->from == have_ && (etag_.empty() || reply.header("etag") == etag_);
-      // What came before is of another file, or not from its beginning: this answer is of no use.
+      // The bytes on disk belong to another file, or the answer has another first byte: it cannot be used.
       if (!fits) return begin_again_at_next_try();
     } else {
       const auto length = number_of(reply.header("content-length"));
@@ -131,10 +131,10 @@ class Incoming {
     return {};
   }
 
-  // Whether the last answer was refused for the sake of a new beginning, not for good.
+  // Returns whether the last answer was refused only to begin again.
   bool asks_for_another() { return std::exchange(another_, false); }
 
-  // Gives it its name, if it is what was promised; else it is removed.
+  // Renames a complete file whose checksum is right. Removes any other.
   Status finish(const std::string& blob) {
     const std::string found = digest_.finish();
     if (found != file_.hash) {
@@ -174,7 +174,7 @@ class Incoming {
   Disk disk_;
   OpenFile open_;
   uint64_t have_ = 0;  // bytes
-  std::string etag_;   // of what has come in this run; empty: not known
+  std::string etag_;   // of the answers of this run; empty: not known
   uint64_t furthest_ = 0;
   bool another_ = false;
 };
@@ -250,7 +250,7 @@ Status download_blob(PatientClient& client, const HubCache& cache, const HubFile
   const WebSink sink = {[&](const WebReply& reply) { return incoming.begin(reply); },
                         [&](std::span<const std::byte> part) { return incoming.bytes(part); }};
   const auto request = [&] { return WebRequest{source.url, source.token, incoming.have(), incoming.etag()}; };
-  // A file that ends early without a word is as good as a connection that breaks off; so is one that has
+  // An answer that ends early without an error counts as a broken connection. So does a file that has
   // changed.
   for (int beginnings = 0; !incoming.whole();) {
     const auto reply = client.get(

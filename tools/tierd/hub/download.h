@@ -1,5 +1,5 @@
-// One file comes from the hub into the cache: it goes on where another run or a broken connection has left
-// off, and has its name only when it is whole.
+// Downloads one file from the hub into the cache. It resumes after a broken connection or an earlier run, and
+// renames the file to its final name when it is complete.
 #pragma once
 
 #include <chrono>
@@ -15,21 +15,21 @@
 namespace tierd {
 
 struct Patience {
-  uint32_t tries = 6;  // without a byte more, until it is given up
+  uint32_t tries = 6;  // without progress, before the download fails
   WebPatience connection = {};
-  // Waits before the next try; tests need not.
+  // Waits before the next try. Tests replace it.
   std::function<void(std::chrono::seconds)> wait;
 };
 
-// Asks the hub as many times as `patience` allows. A server that cannot be reached is
-// tried again only where `persist`. Errors: those of WebClient; not_found where it could not be reached, or
-// broke off to the end; and what refusal() says of other answers than 200 and 206.
+// Repeats a request as often as `patience` allows. A server that cannot be reached is tried again only with
+// `persist`. Errors: those of WebClient; not_found where the server could not be reached, or every try broke
+// off; and refusal() for answers other than 200 and 206.
 class PatientClient {
  public:
   PatientClient(Patience patience, bool quiet);
 
-  // `moved`: whether anything has come since it was last asked. `say_line`: takes a line for people on each
-  // new try.
+  // `moved`: returns whether bytes have arrived since the last call. `say_line`: receives a line for people
+  // at each new try.
   Result<WebReply> get(const std::function<WebRequest()>& request, const WebSink& sink, bool persist,
                        const std::function<bool()>& moved,
                        const std::function<void(const std::string&)>& say_line);
@@ -40,9 +40,9 @@ class PatientClient {
   WebClient client_;
 };
 
-// Says in one line what an answer means that is no file, and what to do; no token is in it. `what`:
-// "owner/repo" or "owner/repo/file"; `page`: where a licence is accepted; `with_token`: whether one was
-// shown.
+// Returns one line on what an answer without a file means and how to proceed. It contains no token. `what`:
+// "owner/repo" or "owner/repo/file"; `page`: where a licence is accepted; `with_token`: the request had a
+// token.
 Error refusal(const WebReply& reply, const std::string& what, const std::string& page, bool with_token);
 
 struct BlobSource {
@@ -51,15 +51,15 @@ struct BlobSource {
   std::string page;   // of the repository, for people
 };
 
-// Makes the blob of `file`, unless it is there; takes its lock meanwhile. `progress` moves by the file's
-// bytes, those that were there included. Errors: those of PatientClient; corrupt where bytes are not those
-// that the listing promised, which are removed then; no_space with what is needed and left; io_error of the
+// Downloads the blob of `file` under its lock, unless the cache has it. `progress` counts the file's bytes,
+// also those that an earlier run downloaded. Errors: those of PatientClient; corrupt for bytes that do not
+// match the listing, which are removed; no_space, which names the needed and free bytes; io_error of the
 // disk.
 Status download_blob(PatientClient& client, const HubCache& cache, const HubFile& file,
                      const BlobSource& source, Progress& progress, bool quiet);
 
-// Returns the bytes that the disk of `path` has left for the user; where the path is not there, of the folder
-// that would hold it. Error: io_error naming it.
+// Returns the free bytes of the disk of `path` for this user. A path that does not exist stands for its
+// nearest existing folder. Error: io_error, which names the path.
 Result<uint64_t> disk_left(const std::string& path);
 
 }  // namespace tierd

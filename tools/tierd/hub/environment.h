@@ -1,4 +1,4 @@
-// The environment says about the hub what it says to huggingface_hub.
+// Reads the environment variables of huggingface_hub.
 #pragma once
 
 #include <optional>
@@ -8,25 +8,25 @@
 
 namespace tierd {
 
-// Returns the value of a variable, if it is set and not empty.
+// Returns the value of a variable that is set and not empty.
 std::optional<std::string> variable(const char* name);
-// Returns the same of a path, in which a leading "~/" is the user's home.
+// Returns the value as a path, in which a leading "~/" is the user's home.
 std::optional<std::string> path_variable(const char* name);
 
 // Returns the folder of tokens and caches: $HF_HOME, $XDG_CACHE_HOME/huggingface or ~/.cache/huggingface.
 // Error: not_found where none of the variables, nor HOME, is set.
 Result<std::string> hub_home();
 
-// Returns where models come from, without a slash at the end: $HF_ENDPOINT or https://huggingface.co. Error:
-// invalid_argument for what is no http or https URL.
+// Returns the hub's URL without a slash at the end: $HF_ENDPOINT or https://huggingface.co. Error:
+// invalid_argument for a URL that is not http or https.
 Result<std::string> hub_endpoint();
 
-// Returns the token of who asks: `given` (of the command line), else $HF_TOKEN, $HUGGING_FACE_HUB_TOKEN, or
-// the file that `hf auth login` writes ($HF_TOKEN_PATH, else `token` in hub_home); empty: nobody. Error:
-// invalid_argument where it cannot be a token. No message ever holds it.
+// Returns the user's token: `given` (of the command line), else $HF_TOKEN, $HUGGING_FACE_HUB_TOKEN, or the
+// file that `hf auth login` writes ($HF_TOKEN_PATH, else `token` in hub_home). Empty: no token. Error:
+// invalid_argument for a text that cannot be a token. No message contains the token.
 Result<std::string> hub_token(const std::string& given);
 
-// Tells whether $HF_HUB_OFFLINE or $TRANSFORMERS_OFFLINE asks for no network.
+// Returns whether $HF_HUB_OFFLINE or $TRANSFORMERS_OFFLINE forbids the network.
 bool hub_offline();
 
 }  // namespace tierd

@@ -19,7 +19,7 @@ std::string page_of(const HubSettings& settings, const std::string& repository) 
   return shown_url(settings.endpoint + "/" + repository);
 }
 
-// A model that the cache has whole.
+// A model that the cache has completely.
 struct Cached {
   std::string path;
   bool certain = false;
@@ -32,7 +32,7 @@ std::optional<Cached> in_snapshot(const HubCache& cache, const std::string& comm
                 choice->certain};
 }
 
-// Looks into every commit's snapshot, main's before others.
+// Searches every commit's snapshot, main's first.
 std::optional<Cached> in_cache(const HubCache& cache, const HubRequest& request) {
   for (const std::string& commit : cache.commits()) {
     if (auto found = in_snapshot(cache, commit, request)) return found;
@@ -67,7 +67,7 @@ Result<HubListing> ask_hub(const HubRequest& request, const HubSettings& setting
   return parse_listing(body, reply.url);
 }
 
-// What of the listing makes the model, and how much of it is to come.
+// Returns the files of the listing that make the model, and the bytes to download.
 Result<HubModel> plan_download(const HubRequest& request, HubListing listing, const HubSettings& settings) {
   const HubCache cache(settings.cache, request.repository);
   std::vector<std::string> names;
@@ -147,7 +147,7 @@ Status room_for(const HubModel& model, const HubSettings& settings) {
 }
 
 Result<std::string> fetch_model(const HubModel& model, const HubSettings& settings) {
-  if (model.files.empty()) return model.path;  // the cache's own
+  if (model.files.empty()) return model.path;  // the model was found in the cache
   const HubCache cache(settings.cache, model.repository);
   if (!model.missing.empty()) {
     TIERD_TRY(room_for(model, settings));

@@ -14,13 +14,12 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kLongestPart = 96;        // of a repository's name
-constexpr size_t kLongestComponent = 255;  // of a path, as file systems have it
+constexpr size_t kLongestComponent = 255;  // of a path, the limit of file systems
 constexpr size_t kLongestName = 1024;
-constexpr uint64_t kMostValues = 500'000;  // of a listing; ten thousand files have a tenth
+constexpr uint64_t kMostValues = 500'000;  // of a listing; ten thousand files have a tenth of that
 constexpr uint64_t kLargestFile = uint64_t{1} << 53;
 
-// The hub's own rule for owners and repositories. Two dashes in a row divide owner and repository in the
-// cache.
+// The hub's rule for names of owners and repositories. The cache separates the two by "--".
 bool is_part(std::string_view text) {
   const auto allowed = [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
@@ -37,7 +36,7 @@ bool is_quant(std::string_view text) {
   });
 }
 
-// A string of `object`; nullptr where there is none.
+// Returns a string of `object`, or NULL where there is none.
 const std::string* text_of(const json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_string() ? found->get_ptr<const std::string*>() : nullptr;

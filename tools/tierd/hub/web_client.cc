@@ -17,11 +17,11 @@ namespace {
 
 constexpr int kMostRedirects = 8;
 constexpr size_t kLongestHead = 256 * 1024;      // bytes of headers, those of answers 100 included
-constexpr long kAtOnce = 512 * 1024;             // bytes that a sink gets, at most
-constexpr long kSlowest = 1000;                  // bytes a second; fewer are none
-constexpr uint64_t kMostThrownAway = 64 * 1024;  // bytes of a body that nobody wants
+constexpr long kAtOnce = 512 * 1024;             // bytes that a sink gets in one call, at most
+constexpr long kSlowest = 1000;                  // bytes a second; a slower connection counts as idle
+constexpr uint64_t kMostThrownAway = 64 * 1024;  // bytes of a body that is not used
 
-// Where a URL leads: its parts, in small letters where case means nothing.
+// The scheme, host and port of a URL, in lower case where case has no meaning.
 struct Origin {
   std::string scheme;
   std::string host;
@@ -58,7 +58,7 @@ bool is_unreachable(CURLcode code) {
   return code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_RESOLVE_PROXY ||
          code == CURLE_COULDNT_CONNECT || code == CURLE_OPERATION_TIMEDOUT;
 }
-// Another try would not do better.
+// Another try would fail as well.
 bool is_certificate_fault(CURLcode code) {
   return code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE ||
          code == CURLE_SSL_ISSUER_ERROR;
@@ -66,12 +66,12 @@ bool is_certificate_fault(CURLcode code) {
 
 }  // namespace
 
-// What the callbacks of one hop share.
+// The state that the callbacks of one request share.
 struct WebClient::Transfer {
   const WebSink& sink;
   WebReply reply = {};
   size_t head_bytes = 0;
-  bool head_whole = false;  // the empty line after the headers has come
+  bool head_whole = false;  // the empty line after the headers has arrived
   bool begun = false;
   uint64_t thrown_away = 0;
   std::optional<Error> failed = {};
@@ -94,7 +94,7 @@ struct WebClient::Transfer {
     std::string_view line(data, bytes);
     while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.remove_suffix(1);
     if (line.starts_with("HTTP/")) {
-      reply.headers.clear();  // of an answer 100 before
+      reply.headers.clear();  // those of an earlier answer 100
       transfer.head_whole = false;
       const size_t status = std::min(line.find(' '), line.size() - 1) + 1;
       std::from_chars(line.data() + status, line.data() + line.size(), reply.status);
@@ -153,7 +153,7 @@ Result<WebReply> WebClient::hop(const CurlLibrary& curl, const WebRequest& reque
   curl.easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
   curl.easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 0L);
   curl.easy_setopt(handle, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-  // As the program curl and as OpenSSL have it, for whoever has an authority of his own.
+  // The variables of curl and of OpenSSL, for users with a certificate authority of their own.
   std::optional<std::string> authorities = variable("CURL_CA_BUNDLE");
   if (!authorities) authorities = variable("SSL_CERT_FILE");
   if (authorities) curl.easy_setopt(handle, CURLOPT_CAINFO, authorities->c_str());

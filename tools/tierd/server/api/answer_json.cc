@@ -87,7 +87,7 @@ nlohmann::json timings_json(const GenerationTimes& end) {
                   {"predicted_ms", milliseconds(end.generated_ns)},
                   {"predicted_per_token_ms", milliseconds_each(end.generated_tokens, end.generated_ns)},
                   {"predicted_per_second", per_second(end.generated_tokens, end.generated_ns)}};
-  // As llama-server has them: where something was guessed.
+  // llama-server has these two fields only where tokens were guessed.
   if (end.guesses != 0) timings["draft_n"] = end.guesses, timings["draft_n_accepted"] = end.right_guesses;
   return timings;
 }

@@ -1,4 +1,4 @@
-// Parts of answers that several forms have: tokens, times, and why a text has ended.
+// Parts that several forms of an answer share: tokens, times, and the reason why a text has ended.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace tierd {
 
-// Returns a token as OpenAI's older answers have it: one that is no text by itself by its bytes.
+// Returns a token as OpenAI's older answers write it: "bytes:\x.." where its bytes are no valid UTF-8.
 std::string token_text(std::string_view bytes);
-// Returns the number of characters; a byte that is part of none counts as one.
+// Returns the number of characters. A byte that is part of no character counts as one.
 size_t characters(std::string_view bytes);
 nlohmann::json bytes_json(std::string_view bytes);
 // Returns OpenAI's word for the end of a text: "stop", "length", "cancelled" or "error".
 const char* reason_of(const EndEvent& end);
-// Returns llama-server's word for it: "eos", "word", "limit" or "none".
+// Returns llama-server's word for the end of a text: "eos", "word", "limit" or "none".
 const char* stop_type_of(const EndEvent& end);
 double milliseconds(uint64_t ns);
-// Returns the times by llama.cpp's names.
+// Returns the times under llama.cpp's names.
 nlohmann::json timings_json(const GenerationTimes& times);
 
 }  // namespace tierd

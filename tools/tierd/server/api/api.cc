@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view kTiers = "/v1/tiers/";
 constexpr std::string_view kOfATier = "/capacity";
 
-// In a time that does not tell how much of them is equal.
+// Constant time: the duration does not depend on the length of the common prefix.
 bool same_secret(std::string_view a, std::string_view b) {
   unsigned char differs = a.size() == b.size() ? 0 : 1;
   for (size_t i = 0; i < a.size(); ++i)
@@ -25,7 +25,7 @@ bool same_secret(std::string_view a, std::string_view b) {
   return differs == 0;
 }
 
-// Returns the key of "Bearer KEY"; the name of a scheme has letters of any case.
+// Returns KEY of "Bearer KEY". The scheme may be in letters of either case.
 std::string_view without_scheme(std::string_view credentials) {
   constexpr std::string_view kBearer = "bearer ";
   const bool has_scheme = credentials.size() >= kBearer.size() &&
@@ -78,7 +78,7 @@ struct Api::Entry {
   const char* path;
   const char* method;
   Route route;
-  bool open = false;  // without a key
+  bool open = false;  // needs no key
   bool while_loading = false;
 
   bool takes(std::string_view of) const {
@@ -113,7 +113,7 @@ std::span<const Api::Entry> Api::entries() {
 }
 
 const Api::Entry* Api::entry_for(const HttpRequest& request) {
-  // Whoever only asks whether there is something gets what GET gets, without the body.
+  // HEAD has the same routes as GET. The server leaves the body out.
   const std::string_view method = request.method == "HEAD" ? "GET" : std::string_view(request.method);
   for (const Entry& entry : entries()) {
     if (entry.takes(request.path) && method == entry.method) return &entry;
@@ -127,7 +127,7 @@ bool Api::admit(const HttpRequest& head, HttpReply& reply) {
     return false;
   };
   if (auto stranger = options_.origins.refusal(head)) return refuse(403, std::move(*stranger));
-  // A browser's question before a request, which never has a key.
+  // A browser sends OPTIONS before a request (CORS preflight), always without a key.
   if (head.method == "OPTIONS") {
     reply.send(204, {}, {}, {{"Allow", "GET, HEAD, POST, OPTIONS"}});
     return false;

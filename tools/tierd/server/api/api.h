@@ -1,4 +1,4 @@
-// The routes: OpenAI's, and llama-server's beside them.
+// The routes of the server: OpenAI's and llama-server's.
 #pragma once
 
 #include <atomic>
@@ -26,9 +26,9 @@
 
 namespace tierd {
 
-// What is served, for clients to read.
+// The served model, as clients read it.
 struct ServedModel {
-  std::string name;  // as clients call it
+  std::string name;  // the name that clients use
   std::string path;
   uint64_t bytes = 0;  // of its tensors
   uint32_t context = 0;
@@ -38,23 +38,23 @@ struct ServedModel {
   uint64_t started = 0;  // s since 1970
 };
 
-// A tier of the run. What it holds of its capacity is in ServiceState, where it has one.
+// A tier of the run. ServiceState has the used bytes of a tier that has a capacity.
 struct ServedTier {
   std::string name;  // as the configuration calls it
   std::string kind;  // the agent that serves it
   bool has_capacity = false;
-  uint64_t bytes = 0;  // of one without: what lies there
+  uint64_t bytes = 0;  // weights that the tier holds, where it has no capacity
   uint32_t count = 1;  // agents
   std::string over = {};
 };
 
-// What became of a tier's capacity.
+// The result of a change of a tier's capacity.
 struct CapacityChange {
   uint64_t from_bytes = 0;
   uint64_t to_bytes = 0;
   uint64_t used_bytes = 0;
   bool raised_to_least = false;
-  nlohmann::json loss = nullptr;  // of the run with it, see known_loss
+  nlohmann::json loss = nullptr;  // of the run with the new capacity, see known_loss
 };
 
 class Api final : public HttpHandler {
@@ -63,24 +63,23 @@ class Api final : public HttpHandler {
     ServedModel model;
     std::vector<ServedTier> tiers;
     CompletionDefaults defaults;
-    std::vector<std::string> keys;  // one of them is asked for; none: nothing is
-    Result<ChatTemplate> chat;      // or why there are no chats
+    std::vector<std::string> keys;  // a client must send one of them; empty: no key is needed
+    Result<ChatTemplate> chat;      // or the reason why chats are refused
     std::vector<WatchedSite> sites;
-    bool quiet = false;  // no line for each request and text
+    bool quiet = false;  // true: no log line for each request and text
     Origins origins = Origins({}, {}, {});
   };
-  // The tokenizer and the desk outlive it; the server, and who reads bodies, are set before the first
-  // request.
+  // The tokenizer and the desk must outlive the object. Call set_server before the first request.
   Api(Options options, const Tokenizer& tokenizer, WorkDesk& desk);
 
-  // [server's thread] Whether there is such a route, open to this client, now; and the client no page that
-  // has no business here (Origins).
+  // [server's thread] Accepts a request if its route exists, its key is valid, the model is loaded, and no
+  // foreign page has sent it (Origins).
   bool admit(const HttpRequest& head, HttpReply& reply) override;
   void handle(HttpRequest request, std::shared_ptr<HttpReply> reply) override;
   HttpHeaders headers(const HttpRequest& head) const override { return options_.origins.headers(head); }
   void answered(const HttpRecord& record) override;
   std::string error_body(unsigned status, const std::string& message) const override;
-  // [any thread] Why nothing can be answered any more, for /health; empty: it can.
+  // [any thread] Sets why no request can be answered any more, for /health. Empty: all is well.
   void set_stuck(std::string why) {
     const std::lock_guard lock(mutex_);
     stuck_ = std::move(why);
@@ -90,26 +89,26 @@ class Api final : public HttpHandler {
     reading_ = &reading;
   }
 
-  // [any thread] Answers 503 until there is one, and again from the moment when it is taken away.
+  // [any thread] Sets the batcher. While it is NULL, the server answers 503.
   void set_batcher(Batcher* batcher) { batcher_.store(batcher); }
-  // [any thread] How much of what stays resident is there, 0 to 1.
+  // [any thread] Sets the loaded share of the resident weights, 0 to 1.
   void set_loaded(double share) { loaded_.store(share); }
   // [engine's thread]
   void set_state(ServiceState state);
-  // [engine's thread] Who changes the capacity of a tier that has one, between two steps; before work is
-  // taken from the desk. Errors: invalid_argument, no_space, naming the least that would do, and others.
+  // [engine's thread] Sets the function that changes the capacity of a tier between two steps. Call it before
+  // work is taken from the desk. Errors: invalid_argument, no_space (names the least capacity), and others.
   using SetCapacity =
       std::function<Result<CapacityChange>(const std::string& tier, const std::string& capacity)>;
   void set_capacity_by(SetCapacity set_capacity) { set_capacity_ = std::move(set_capacity); }
 
  private:
   struct Submission;
-  // It may take the request, whose body may be large, with it.
+  // A handler of one route. It may move the request, whose body may be large.
   using Route = void (Api::*)(HttpRequest&, const std::shared_ptr<HttpReply>&);
 
   struct Entry;
   static std::span<const Entry> entries();
-  // Returns the tier that "/v1/tiers/{tier}/capacity" names. It is empty for another path.
+  // Returns the tier that "/v1/tiers/{tier}/capacity" names, or an empty text for another path.
   static std::string_view tier_in(std::string_view path);
   static const Entry* entry_for(const HttpRequest& request);
   bool authorized(const HttpRequest& request) const;
@@ -143,8 +142,8 @@ class Api final : public HttpHandler {
   void set_capacity(const std::string& name, const std::string& capacity,
                     const std::shared_ptr<HttpReply>& reply);
 
-  // Calls `read` on the reading thread, which gives a Result; then on the server's `then` with what it has
-  // given, or the error is sent. A client that leaves meanwhile is noticed by whoever answers.
+  // Calls `read`, which returns a Result, on the reading thread. Then calls `then` with its value on the
+  // server's thread, or sends the error. HttpReply tolerates a client that has left meanwhile.
   template <class Read, class Then>
   void read_apart(const std::shared_ptr<HttpReply>& reply, Read read, Then then) {
     const bool left = reading_->try_leave([this, reply, read = std::move(read), then = std::move(then)] {
@@ -159,17 +158,17 @@ class Api final : public HttpHandler {
   Metrics metrics_;
   const Tokenizer& tokenizer_;
   const TokenBound bound_;
-  // The bytes of all requests that are not answered yet. The last of them may outlive this.
+  // The bytes of all requests that are not answered yet. A request may outlive this object.
   const std::shared_ptr<std::atomic<uint64_t>> request_bytes_ = std::make_shared<std::atomic<uint64_t>>(0);
   WorkDesk& desk_;
   HttpServer* server_ = nullptr;
   ReadingThread* reading_ = nullptr;
   std::atomic<Batcher*> batcher_{nullptr};
   std::atomic<double> loaded_{0};
-  SetCapacity set_capacity_;  // the engine's thread's
+  SetCapacity set_capacity_;  // used by the engine's thread alone
   std::mutex mutex_;
   std::string stuck_;   // see set_stuck
-  std::string damage_;  // of the store, as the text said that needed it; empty: none is known
+  std::string damage_;  // damage of the store that a text has met; empty: none is known
   ServiceState state_;
   std::mt19937_64 random_;
 };

@@ -28,7 +28,7 @@ unsigned status_of(const Error& error) {
     case Code::no_space:
       return error.origin == "queue" ? 429 : 400;
     case Code::corrupt:
-      // A request that is corrupt is the client's fault; a store's damage is the server's.
+      // Code::corrupt of a request is the client's fault; other origins are damage of the store.
       return error.origin == kRequest || error.origin == kRequestBody ? 400 : 500;
     case Code::invalid_argument:
     case Code::unsupported:
@@ -40,7 +40,7 @@ unsigned status_of(const Error& error) {
   }
 }
 
-// The field that an error in a request begins with.
+// Returns the field that the detail of a request's error begins with.
 std::optional<std::string> param_of(const Error& error) {
   const size_t end = error.detail.find(": ");
   if (error.origin != kRequest || end == std::string::npos) return std::nullopt;

@@ -10,8 +10,8 @@
 namespace tierd {
 
 inline constexpr const char* kJsonType = "application/json";
-// The origins of errors in a client's request: a field, which the detail begins with ("n: found 0, ..."), and
-// a body that is no JSON object.
+// The origins of errors in a client's request: an error of a field, whose detail begins with the field's name
+// ("n: found 0, ..."), and a body that is no JSON object.
 inline constexpr const char* kRequest = "request";
 inline constexpr const char* kRequestBody = "request body";
 
@@ -31,13 +31,13 @@ struct ApiError {
   std::string body() const;
 };
 
-// By its status.
+// Returns the error of an HTTP status.
 ApiError api_error(unsigned status, std::string message, std::optional<std::string> param = {});
-// 400 for what the client can mend or do without, 429 for a full queue, 500 for the rest. Never 501, which
-// clients try again for seconds.
+// Returns 400 for errors that the client can correct, 429 for a full queue and 500 for others. It never
+// returns 501, because clients repeat such a request for seconds.
 ApiError api_error(const Error& error);
-// In llama-server's words, by which clients know that a shorter prompt would do. `at_least`: the tokens were
-// not counted to the end.
+// Returns the error in llama-server's words, which tell clients that a shorter prompt would fit. `at_least`:
+// tokens were not counted to the end.
 ApiError overflow_error(uint64_t prompt_tokens, bool at_least, uint64_t context, std::string param);
 
 }  // namespace tierd

@@ -1,4 +1,4 @@
-// An answer in JSON, and an error as OpenAI's clients read it.
+// Sends JSON, and errors in the form of OpenAI's API.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -8,11 +8,11 @@
 
 namespace tierd {
 
-// Without what is no UTF-8, which becomes U+FFFD.
+// Returns the JSON text. Bytes that are no UTF-8 become U+FFFD.
 std::string text_of(const nlohmann::json& object);
 
 void send(HttpReply& reply, const nlohmann::json& object);
-// With the headers that its status calls for.
+// Sends the error with the headers that its status requires.
 void send(HttpReply& reply, const ApiError& error);
 
 }  // namespace tierd

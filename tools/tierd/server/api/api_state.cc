@@ -1,4 +1,4 @@
-// The routes that show what is served and how it is, and the one that moves a tier's capacity.
+// The routes that show the model, its state and its tiers, and the route that changes a tier's capacity.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-// "3.5GB", "60%", or bytes as a number.
+// Returns the capacity that the body asks for: "3.5GB", "60%", or bytes as a number.
 Result<std::string> capacity_in(const HttpRequest& request) {
   TIERD_ASSIGN(const json body, parse_json(request.body, kRequestBody));
   TIERD_ASSIGN(const JsonFields fields, JsonFields::of(body, kRequest));

@@ -1,4 +1,4 @@
-// The routes that make texts, or turn them into tokens and back.
+// The routes that generate texts, and those that convert text to tokens and back.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -42,14 +42,14 @@ std::function<void(std::string)> sent_to(const std::shared_ptr<HttpReply>& reply
 }
 
 constexpr uint64_t kMostTokenized = uint64_t{256} << 10;
-// Bytes that all requests may take beside the budget, from when they are read until they are answered: half
-// of the overhead that README.md names.
+// Bytes that all requests together may use beside the budget, from reading to answering: half of the overhead
+// that README.md names.
 constexpr uint64_t kMostRequestBytes = uint64_t{32} << 20;
 
 constexpr uint64_t kFewValues = 4096;
 
-// Returns how many keys the objects of a JSON text have; each takes more than a hundred bytes once it is
-// parsed.
+// Returns the number of keys in the objects of a JSON text. Each key takes more than a hundred bytes once it
+// is parsed.
 uint64_t keys_in(std::string_view text) {
   uint64_t keys = 0;
   bool in_string = false;
@@ -61,7 +61,7 @@ uint64_t keys_in(std::string_view text) {
   return keys;
 }
 
-// {"tokens": [...]}, token by token: as one JSON value, pieces take a thousand bytes for each token.
+// Writes {"tokens": [...]} token by token: one JSON value of all pieces would take a thousand bytes a token.
 std::string tokens_text(const Tokenizer& tokenizer, const std::vector<uint32_t>& tokens, bool with_pieces) {
   std::string text = "{\"tokens\":[";
   for (size_t i = 0; i < tokens.size(); ++i) {
@@ -80,7 +80,7 @@ std::string tokens_text(const Tokenizer& tokenizer, const std::vector<uint32_t>&
 
 }  // namespace
 
-// Texts that one client waits for.
+// The texts of one client's request.
 struct Api::Submission {
   std::string id;                    // of the request
   std::shared_ptr<const void> room;  // see room_for
@@ -89,7 +89,7 @@ struct Api::Submission {
   bool cancelled = false;        // [server's thread]
 };
 
-// A text that is over, whether or not its client is still there.
+// Notes a text that has ended, whether or not its client is still connected.
 void Api::ended(const Submission& submission, size_t index, const EndEvent& end) {
   if (end.error && end.error->code == Code::corrupt) {
     const std::lock_guard lock(mutex_);
@@ -115,8 +115,8 @@ void Api::ended(const Submission& submission, size_t index, const EndEvent& end)
       fields);
 }
 
-// A body holds some contexts of tokens, and as many keys as a bias of all tokens or a chat of one context
-// has: what holds more takes memory for nothing.
+// Parses the body. Limits: tokens of four contexts, and as many keys as a bias of all tokens or a chat of one
+// context needs.
 Result<json> Api::body_of(const HttpRequest& request) const {
   const uint64_t most_keys = kFewValues + tokenizer_.vocab().pieces.size() + options_.model.context;
   if (keys_in(request.body) > most_keys)
@@ -145,12 +145,12 @@ void Api::tokenize(HttpRequest& request, const std::shared_ptr<HttpReply>& reply
   read_apart(reply, read, sent_to(reply));
 }
 
-// Tokenizing takes about a hundred bytes for each of the text's.
+// Tokenizing takes about a hundred bytes for each byte of the text.
 uint64_t Api::most_tokenized() const {
   return std::max(kMostTokenized, uint64_t{4} * options_.model.context);
 }
 
-// Control tokens are written out, as llama-server has it.
+// Writes control tokens out, as llama-server does.
 void Api::detokenize(HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
   const auto read = [this, asked = std::move(request)]() -> Result<std::string> {
     TIERD_ASSIGN(const json body, body_of(asked));
@@ -217,8 +217,8 @@ void Api::complete(HttpRequest& request, const std::shared_ptr<HttpReply>& reply
   });
 }
 
-// Returns what the request holds of the room for all until it is let go of; NULL, and the reply is sent,
-// where there is not enough.
+// Reserves the request's bytes of kMostRequestBytes until the result is destroyed. Returns NULL and sends the
+// error where too few are left.
 std::shared_ptr<const void> Api::room_for(const CompletionRequest& request, HttpReply& reply) {
   const uint64_t bytes = request_bytes(request);
   if (bytes > kMostRequestBytes) {
@@ -250,7 +250,7 @@ void Api::submit(const std::string& request_id, const std::shared_ptr<const Comp
       reply, tokenizer_, request,
       CompletionAnswer::About{fmt::format("{}-{:016x}{:016x}", kind, random_(), random_()),
                               options_.model.name, form, static_cast<uint64_t>(std::time(nullptr))});
-  // Not in the submission, which they hold.
+  // The submission does not own the generations, because their callbacks own the submission.
   std::vector<std::shared_ptr<Generation>> generations;
   const std::weak_ptr<Submission> weak = submission;
   const auto give_up = [this, weak] {
@@ -264,7 +264,7 @@ void Api::submit(const std::string& request_id, const std::shared_ptr<const Comp
   };
   const std::shared_ptr<const GenerationOptions> options(request, &request->generation);
   for (size_t i = 0; i < request->prompts.size() * request->n; ++i) {
-    // Texts of one prompt differ.
+    // Each text of a prompt has its own seed.
     const uint64_t seed = request->random_seed ? random_() : options->sampling.seed + i % request->n;
     auto generation =
         Generation::create(tokenizer_, SharedTokens(request, &request->prompts[i / request->n]), options,
@@ -284,7 +284,7 @@ void Api::submit(const std::string& request_id, const std::shared_ptr<const Comp
   reply->on_gone(give_up);
 }
 
-// [engine's thread] All of its texts, or none.
+// [engine's thread] Adds all texts of the request to the batcher, or none.
 void Api::hand_over(const std::shared_ptr<Submission>& submission,
                     const std::vector<std::shared_ptr<Generation>>& generations) {
   Batcher* const batcher = batcher_.load();
@@ -300,7 +300,7 @@ void Api::hand_over(const std::shared_ptr<Submission>& submission,
     }
   }
   if (status.ok()) return server_->post([submission] { submission->answer->accepted(); });
-  // Before any of the others says that it was cancelled.
+  // The refusal must be posted before the texts that were added report that they are cancelled.
   server_->post([submission, error = api_error(status.error())] { submission->answer->refused(error); });
   for (const Batcher::Id id : submission->ids) batcher->cancel(id);
 }

@@ -17,15 +17,15 @@ namespace {
 
 using nlohmann::json;
 
-// Stands in the place of the words that are continued, to find where they end in the chat's text.
+// A placeholder for the words that are continued. It marks where they end in the chat's text.
 constexpr std::string_view kContinued = "\x02to be continued\x03";
 
 bool is_empty(const json& value) {
   return value.is_null() || value == "" || value == false || (value.is_structured() && value.empty());
 }
 
-// Checks the fields of a message beside its role and content. The templates of the known families do not
-// write a name or the number of a call.
+// Checks the fields of a message beside its role and content. The templates of the known families write no
+// name and no number of a call.
 Status check_message(const json& message, const std::string& place, bool last) {
   for (const auto& [name, value] : message.items()) {
     const bool reads = name == "role" || name == "content" || name == "name" || name == "tool_call_id";
@@ -39,7 +39,7 @@ Status check_message(const json& message, const std::string& place, bool last) {
   return {};
 }
 
-// The texts of a list of parts, one after the other.
+// Returns the texts of a list of parts, joined.
 Result<std::string> text_of_parts(const json& parts, const std::string& place) {
   std::string content;
   for (const json& part : parts) {
@@ -53,8 +53,8 @@ Result<std::string> text_of_parts(const json& parts, const std::string& place) {
   return content;
 }
 
-// A message's content is a text, or a list of parts, of which all are texts. An assistant that only called
-// tools has said null.
+// Reads a message, whose content is a text or a list of text parts. An assistant that only called tools has
+// the content null.
 Result<ChatMessage> read_message(const json& message, const std::string& place, bool last) {
   TIERD_ASSIGN(const JsonFields fields, JsonFields::of(message, kRequest, place + "."));
   TIERD_ASSIGN(std::string role, fields.text("role"));
@@ -107,7 +107,7 @@ Result<std::string> read_chat(const json& body, const ChatTemplate& form) {
     TIERD_ASSIGN(const std::string text, form.apply(messages));
     return text + words;
   }
-  // Nothing precedes the words but how the assistant begins.
+  // Without other messages, the template's beginning of an assistant's message precedes the words.
   messages.push_back({"assistant", std::string(kContinued)});
   TIERD_ASSIGN(std::string text, form.apply(messages));
   text.erase(text.rfind(kContinued));

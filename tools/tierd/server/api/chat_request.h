@@ -1,4 +1,4 @@
-// The messages of a chat, as /v1/chat/completions and /apply-template have them.
+// The messages of a chat in the bodies of /v1/chat/completions and /apply-template.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,8 +9,8 @@
 
 namespace tierd {
 
-// Writes the messages in the form of the model's family. An assistant's message at the end is not closed: the
-// text goes on with it, as llama-server has it. Errors name the message and its field: corrupt or
+// Writes the messages in the form of the model's family. An assistant's message at the end is left open, and
+// the text continues it, as in llama-server. Errors name the message and its field: corrupt or
 // invalid_argument.
 Result<std::string> read_chat(const nlohmann::json& body, const ChatTemplate& form);
 

@@ -16,7 +16,7 @@ using nlohmann::json;
 
 constexpr const char* kEventStream = "text/event-stream";
 constexpr const char* kPing = ": ping\n\n";
-// Bytes of an answer that is kept until it is whole, beside the budget.
+// Bytes of an answer that is kept until it is complete. They come on top of the budget.
 constexpr uint64_t kMostKept = uint64_t{24} << 20;
 constexpr uint64_t kBytesOfLogprob = 128;
 
@@ -102,7 +102,7 @@ void CompletionAnswer::take(size_t index, const TokenEvent& token) {
 
 void CompletionAnswer::take(size_t index, const EndEvent& end) {
   if (end.why == EndEvent::Why::failed) {
-    // Memory that is short for a strategy is the server's, and may be raised.
+    // A shortage of memory in a strategy is the server's fault, and its budget may be raised: 503.
     const bool short_memory = end.error->code == Code::no_space;
     return fail(short_memory ? api_error(503, end.error->line()) : api_error(*end.error));
   }
@@ -129,7 +129,7 @@ void CompletionAnswer::take(size_t index, const EndEvent& end) {
   if (--left_ == 0) finish();
 }
 
-// An answer that is one object is kept until its last text is over.
+// An answer that is one object is kept until its last text has ended.
 bool CompletionAnswer::may_keep(uint64_t bytes) {
   if (stream_) return true;
   kept_bytes_ += bytes;
@@ -180,7 +180,7 @@ json CompletionAnswer::native_json(size_t index, std::string content) {
   return object;
 }
 
-// `delta` NULL: the whole of it.
+// `delta` NULL: writes the whole text.
 json CompletionAnswer::choice_json(size_t index, const std::string* delta, bool last) {
   Choice& choice = choices_[index];
   json object = {{"index", index}};
@@ -206,7 +206,7 @@ json CompletionAnswer::logprobs_json(Choice& choice) const {
   return is_chat() ? token_list(choice) : token_table(choice);
 }
 
-// For chats.
+// Returns the logprobs of a chat.
 json CompletionAnswer::token_list(Choice& choice) const {
   json content = json::array();
   for (const PromptTokenEvent& token : choice.tokens) {
@@ -225,13 +225,13 @@ json CompletionAnswer::token_list(Choice& choice) const {
   return {{"content", std::move(content)}};
 }
 
-// What a token adds to the text: an echo begins without BOS, and without the space of its first word.
+// Returns the text that a token adds. An echo begins without BOS and without the space before its first word.
 std::string CompletionAnswer::shown(const Choice& choice, uint32_t token) const {
   if (choice.characters == 0 && !echoed_.empty()) return tokenizer_.decode({token});
   return tokenizer_.piece(token, false);
 }
 
-// For completions.
+// Returns the logprobs of a completion.
 json CompletionAnswer::token_table(Choice& choice) const {
   json tokens = json::array(), logprobs = json::array(), tops = json::array(), offsets = json::array();
   for (const PromptTokenEvent& token : choice.tokens) {
@@ -242,10 +242,10 @@ json CompletionAnswer::token_table(Choice& choice) const {
     json top = nullptr;
     if (token.logprobs) {
       top = json::object();
-      // Among tokens that look alike the most probable one counts.
+      // Among tokens with the same text the most probable one is written.
       for (const TokenLogprob& other : token.logprobs->top)
         top.emplace(token_text(tokenizer_.piece(other.token, true)), other.logprob);
-      // The token itself always, so that there may be one more than was asked for.
+      // The chosen token is always written, so that the list may have one entry more than requested.
       top.emplace(token_text(token.bytes), token.logprobs->chosen.logprob);
     }
     tops.push_back(std::move(top));
@@ -257,7 +257,7 @@ json CompletionAnswer::token_table(Choice& choice) const {
           {"text_offset", std::move(offsets)}};
 }
 
-// A prompt counts once, however many texts it has.
+// Counts each prompt once, for all of its texts.
 json CompletionAnswer::usage_json() const {
   uint64_t prompt = 0, cached = 0, generated = 0;
   for (size_t i = 0; i < choices_.size(); ++i) {
@@ -286,8 +286,7 @@ void CompletionAnswer::finish() {
   reply_->end();
 }
 
-// Writes one text after the other: as one JSON value, all of them with their logprobs take many times the
-// bytes.
+// Writes one text after the other: one JSON value of all texts and logprobs would take many times the bytes.
 std::string CompletionAnswer::whole() {
   std::string texts;
   for (size_t i = 0; i < choices_.size(); ++i) {
@@ -304,7 +303,7 @@ std::string CompletionAnswer::whole() {
   return rest + ",\"choices\":[" + texts + "]}";
 }
 
-// A stream that has begun ends without [DONE].
+// Sends the error. A stream that has begun ends without [DONE].
 void CompletionAnswer::fail(const ApiError& why) {
   over_ = true;
   if (!stream_) return reply_->send(why.status, kJsonType, why.body());

@@ -1,5 +1,5 @@
-// Makes the answer to a completion out of its texts' events: one object in the end, or a stream of
-// server-sent events; in OpenAI's form or llama-server's.
+// Writes the answer to a completion from the events of its texts: one object at the end, or a stream of
+// server-sent events, in OpenAI's form or llama-server's.
 #pragma once
 
 #include <cstdint>
@@ -16,39 +16,39 @@
 
 namespace tierd {
 
-// One thread: the HTTP server's.
+// All calls on the HTTP server's thread.
 class CompletionAnswer {
  public:
   struct About {
     std::string id;     // "cmpl-..."
-    std::string model;  // as clients call it
+    std::string model;  // the name that clients use
     BodyForm form = BodyForm::completion;
     uint64_t created = 0;  // s since 1970
   };
-  // The tokenizer outlives it.
+  // The tokenizer must outlive the object.
   CompletionAnswer(std::shared_ptr<HttpReply> reply, const Tokenizer& tokenizer,
                    std::shared_ptr<const CompletionRequest> request, About about);
 
-  // It waits for its turn: a stream begins.
+  // The batcher has queued all texts. Begins the stream, if one was requested.
   void accepted();
-  // Nothing will come.
+  // The texts will not be generated. Sends the error.
   void refused(const ApiError& why);
   // Takes an event of text `index`; prompt p's texts are p * n to p * n + n - 1.
   void event(size_t index, const GenerationEvent& event);
 
-  // Whether all has been said.
+  // Returns whether the answer is complete or has failed.
   bool over() const { return over_; }
 
  private:
   struct Choice {
     std::string text;
     std::string finish_reason;
-    std::vector<PromptTokenEvent> tokens;  // that are not told yet, with logprobs, the prompt's first
-    size_t characters = 0;                 // of those that were told
-    std::vector<uint32_t> numbers;         // llama-server's "tokens", not told yet
+    std::vector<PromptTokenEvent> tokens;  // not written yet, with logprobs, the prompt's first
+    size_t characters = 0;                 // of the tokens that were written
+    std::vector<uint32_t> numbers;         // llama-server's "tokens", not written yet
     bool has_new_line = false;
     bool ended = false;
-    bool begun = false;  // its first delta was told
+    bool begun = false;  // its first delta was written
     EndEvent end;
   };
   void take(size_t index, const ProgressEvent& progress);
@@ -57,11 +57,11 @@ class CompletionAnswer {
   void take(size_t index, const EndEvent& end);
 
   nlohmann::json object(const char* kind) const;
-  // A chunk of a stream in OpenAI's form.
+  // Returns a chunk of a stream in OpenAI's form.
   nlohmann::json chunk() const;
   bool is_chat() const { return about_.form == BodyForm::chat; }
   bool is_native() const { return about_.form == BodyForm::native; }
-  // False, and the request has failed, where the answer has become too large to be kept.
+  // Counts bytes of an answer that is kept. Returns false and fails an answer that is too large.
   bool may_keep(uint64_t bytes);
   void tell(nlohmann::json object);
   void tell_text(size_t index, const std::string& text, const GenerationTimes& times);
@@ -79,7 +79,7 @@ class CompletionAnswer {
   std::shared_ptr<HttpReply> reply_;
   const Tokenizer& tokenizer_;
   About about_;
-  std::vector<std::string> echoed_;  // [prompts], the text of each; or nothing
+  std::vector<std::string> echoed_;  // [prompts] the text of each; empty without echo
   std::shared_ptr<const CompletionRequest> request_;
   uint32_t n_;
   bool stream_, logprobs_;

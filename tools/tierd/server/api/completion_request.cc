@@ -20,8 +20,8 @@ using nlohmann::json;
 constexpr size_t kMostStops = 64;
 constexpr size_t kLongestStop = 4096;
 constexpr size_t kLongestBiased = 4096;  // bytes of a text whose tokens get a bias
-constexpr uint32_t kMostLogprobs = 20;   // as OpenAI has it for chats
-// Measured: a text with its events; a token that penalties count; a token of an echo in the answer's JSON.
+constexpr uint32_t kMostLogprobs = 20;   // OpenAI's limit for chats
+// Measured bytes of: a text with its events; a token that penalties count; a token of an echo in JSON.
 constexpr uint64_t kBytesOfText = 8192;
 constexpr uint64_t kBytesOfPenalty = 64;
 constexpr uint64_t kBytesOfEcho = 16;
@@ -30,7 +30,7 @@ Error bad(const char* field, const std::string& detail) {
   return field_error(field, detail);
 }
 
-// Null counts as absent, as clients write it.
+// Returns a field of the body, or NULL where it is absent or null.
 const json* find(const json& body, const char* field) {
   const auto it = body.find(field);
   return it == body.end() || it->is_null() ? nullptr : &*it;
@@ -91,7 +91,7 @@ class Reader {
     return {};
   }
 
-  // ["top_k", "temperature"], or a letter for each, as llama.cpp has it.
+  // Reads ["top_k", "temperature"], or llama.cpp's text with a letter for each.
   Status read_samplers(SamplerOptions& sampling) {
     const json* samplers = find(body_, "samplers");
     if (samplers == nullptr) return {};
@@ -110,7 +110,7 @@ class Reader {
     return {};
   }
 
-  // {"15043": 1} as OpenAI has it, [[15043, 1], ["word", false]] as llama.cpp does.
+  // Reads OpenAI's form {"15043": 1}, or llama.cpp's form [[15043, 1], ["word", false]].
   Status read_bias(SamplerOptions& sampling) {
     const json* bias = find(body_, "logit_bias");
     if (bias == nullptr) return {};
@@ -161,7 +161,7 @@ class Reader {
     return {};
   }
 
-  // OpenAI's two names and llama.cpp's; -1: as many as there is room for.
+  // Reads OpenAI's two names and llama.cpp's. -1: until the context is full.
   Status read_length() {
     TIERD_ASSIGN(const std::optional<int64_t> most,
                  one_of({"n_predict", "max_tokens", "max_completion_tokens"}, -1, INT64_MAX));
@@ -170,7 +170,7 @@ class Reader {
     return {};
   }
 
-  // A number that goes by several names. Nothing where none is given.
+  // Reads a number that has several names. Returns no value where none of them is given.
   Result<std::optional<int64_t>> one_of(std::initializer_list<const char*> names, int64_t least,
                                         int64_t most) const {
     std::optional<int64_t> found;
@@ -197,7 +197,7 @@ class Reader {
         return bad("stop", fmt::format("a string is longer than {} bytes", kLongestStop));
       stops.push_back(text.get<std::string>());
     }
-    // As llama-server has it: an empty list leaves those of the command line.
+    // An empty list keeps the stop strings of the command line, as in llama-server.
     if (!stops.empty()) request_.generation.stops = std::move(stops);
     return {};
   }
@@ -221,7 +221,7 @@ class Reader {
     return {};
   }
 
-  // OpenAI's: 0 asks for those of the tokens themselves.
+  // OpenAI's field: 0 requests the logprobs of the chosen tokens alone.
   Status read_logprobs() {
     const json* const logprobs = find(body_, "logprobs");
     const bool asked = logprobs != nullptr && *logprobs != false;
@@ -232,7 +232,7 @@ class Reader {
     return {};
   }
 
-  // llama.cpp's: 0 asks for none.
+  // llama.cpp's field: 0 requests no logprobs.
   Status read_n_probs() {
     const bool native = form_ == BodyForm::native;
     TIERD_ASSIGN(const std::optional<int64_t> n, native ? one_of({"n_probs", "logprobs"}, 0, kMostLogprobs)
@@ -270,7 +270,7 @@ class Reader {
     return {};
   }
 
-  // A text, or its tokens.
+  // Adds a prompt, which is a text or a list of tokens.
   Status add_prompt(const json& prompt) {
     if (request_.too_long) return {};
     if (prompt.is_string()) return add_text(prompt.get_ref<const std::string&>());

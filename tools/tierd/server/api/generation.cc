@@ -61,7 +61,7 @@ void Generation::prompt_progress(const PromptProgress& progress) {
   told_(ProgressEvent{progress, now_ns() - began_ns_});
 }
 
-// Those after token i are of token i + 1.
+// The logits after token i are those of token i + 1.
 void Generation::prompt_logits(size_t i, std::span<const float> logits) {
   const auto tell = [&](uint32_t token, std::optional<Logprobs> of) {
     told_(PromptTokenEvent{token, tokenizer_.piece(token, true), std::move(of)});
@@ -79,7 +79,7 @@ Result<std::optional<uint32_t>> Generation::next(std::span<const float> logits) 
   const std::vector<uint32_t>& ends = tokenizer_.vocab().end_tokens;
   if (!options_.ignore_eos && std::find(ends.begin(), ends.end(), token) != ends.end()) {
     end_.why = EndEvent::Why::end_token;
-    // It is no text, and whoever scores texts counts it all the same.
+    // The end token adds no text, but clients that score texts need its logprob.
     if (options_.logprobs)
       told_(TokenEvent{token, tokenizer_.piece(token, true), {}, logprobs(logits, token), times()});
     end_.text = stream_.add_hidden(tokenizer_.piece(token, true));
@@ -106,7 +106,7 @@ bool Generation::note_stop() {
 void Generation::ended(TextEnd end, const Status& why) {
   switch (end) {
     case TextEnd::finished:
-      break;  // `next` knew why
+      break;  // `next` has set the reason
     case TextEnd::context_full:
       end_.why = EndEvent::Why::context_full;
       break;

@@ -1,5 +1,5 @@
-// One text that a client has asked for, as the engine's thread sees it: samples, turns tokens into text, and
-// knows when it is over. What it finds it tells in events, which are data.
+// The generation of one text on the engine's thread: samples tokens, decodes them to text and decides when
+// the text ends. It reports to the HTTP thread by events, which are plain data.
 #pragma once
 
 #include <cstdint>
@@ -23,24 +23,23 @@ struct GenerationOptions {
   std::vector<std::string> stops;
   uint64_t most_tokens = UINT64_MAX;
   bool ignore_eos = false;
-  bool special = false;              // control tokens are text, too
-  std::optional<uint32_t> logprobs;  // so many of the most probable tokens beside each one
-  bool prompt_logprobs = false;      // of the prompt, too; `logprobs` is set then
+  bool special = false;              // control tokens are shown as text
+  std::optional<uint32_t> logprobs;  // number of most probable tokens beside each token
+  bool prompt_logprobs = false;      // of the prompt's tokens, too; needs `logprobs`
 };
 
-// How much, and how long, so far.
+// Numbers of tokens, and durations, up to now.
 struct GenerationTimes {
   uint64_t prompt_tokens = 0;
-  uint64_t cached_tokens = 0;  // of those
+  uint64_t cached_tokens = 0;  // of prompt_tokens, found in the KV cache
   uint64_t generated_tokens = 0;
-  uint64_t prompt_ns = 0;     // from its turn to the first token
-  uint64_t generated_ns = 0;  // from there
-  uint64_t guesses = 0;       // that were checked
+  uint64_t prompt_ns = 0;     // from the start of its prompt to the first token
+  uint64_t generated_ns = 0;  // since the first token
+  uint64_t guesses = 0;       // checked guesses
   uint64_t right_guesses = 0;
 };
 
-// A token as it came. `text`: what may be shown from now on, which may be less or more than the token's own
-// bytes.
+// A generated token. `text`: the text that can be shown now. It may have fewer or more bytes than the token.
 struct TokenEvent {
   uint32_t token = 0;
   std::string bytes;
@@ -56,28 +55,28 @@ struct PromptTokenEvent {
 };
 struct ProgressEvent {
   PromptProgress prompt;
-  uint64_t ns = 0;  // since its turn came
+  uint64_t ns = 0;  // since the start of the prompt
 };
 struct EndEvent {
   enum class Why : uint8_t { end_token, stop_string, most_tokens, context_full, cancelled, failed };
   Why why = Why::failed;
-  std::string text;                 // the rest
-  std::string stop;                 // string that ended it
-  std::optional<Error> error = {};  // of a failed one
+  std::string text;                 // text that no TokenEvent had
+  std::string stop;                 // the stop string that ended the text
+  std::optional<Error> error = {};  // where `why` is failed
   GenerationTimes times;
 };
 using GenerationEvent = std::variant<ProgressEvent, PromptTokenEvent, TokenEvent, EndEvent>;
 
 class Generation final : public Continuation {
  public:
-  // The tokenizer outlives it. Texts of one request share prompt and options; `seed` stands in place of the
-  // options' one. `told`: of every event, on the engine's thread; EndEvent is the last. Error:
-  // invalid_argument naming the option of sampling.
+  // The tokenizer must outlive the object. The texts of one request share prompt and options; `seed` replaces
+  // the seed of the options. `told` is called with every event on the engine's thread; EndEvent is the last.
+  // Error: invalid_argument, which names the option of sampling.
   static Result<std::shared_ptr<Generation>> create(const Tokenizer& tokenizer, SharedTokens prompt,
                                                     std::shared_ptr<const GenerationOptions> options,
                                                     uint64_t seed, std::function<void(GenerationEvent)> told);
 
-  // For the batcher, once. `label`: whose it is.
+  // Returns the text for the batcher. Call it once. `label`: the request's id.
   static Text text_of(std::shared_ptr<Generation> generation, std::string label);
 
   void prompt_progress(const PromptProgress& progress) override;
@@ -91,7 +90,7 @@ class Generation final : public Continuation {
              std::shared_ptr<const GenerationOptions> options, Sampler sampler,
              std::function<void(GenerationEvent)> told);
   GenerationTimes times() const;
-  // Whether a stop string has ended the text.
+  // Returns whether a stop string has ended the text, and notes it in end_.
   bool note_stop();
   std::optional<Logprobs> logprobs(std::span<const float> logits, uint32_t token) const;
 

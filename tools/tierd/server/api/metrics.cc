@@ -21,7 +21,7 @@ double rate(uint64_t tokens, uint64_t ns) {
 struct Metrics::Series {
   prometheus::Registry registry;
 
-  // The counters are kept elsewhere; the library's only ever rise to them.
+  // Raises the library's counter to `value`, which is counted elsewhere.
   void count(const char* name, const char* help, double value, const prometheus::Labels& labels = {}) {
     prometheus::Counter& counter =
         prometheus::BuildCounter().Name(name).Help(help).Register(registry).Add(labels);

@@ -1,4 +1,4 @@
-// /metrics: what Prometheus collects, by llama-server's names and, of what moves between the tiers, ours.
+// /metrics for Prometheus: llama-server's names, and tierd's own for the transfers between tiers.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace tierd {
 
-// WatchedSite has what labels and shares need to know of a site.
+// The data of a site that labels and shares need.
 struct WatchedSite {
   std::string name;
   uint32_t neurons = 0;
@@ -20,7 +20,7 @@ class Metrics {
   explicit Metrics(std::vector<WatchedSite> sites);
   ~Metrics();
 
-  // In Prometheus' text format, version 0.0.4. One thread.
+  // Returns the metrics in Prometheus' text format, version 0.0.4. Not thread-safe.
   std::string text(const ServiceState& state);
 
  private:

@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kUnboundSlot = -1;  // a text is bound to none
+constexpr int kUnboundSlot = -1;  // a text is bound to no slot
 
 json token_json(uint32_t token, const std::string& bytes, double logprob) {
   return {{"id", token}, {"token", well_formed(bytes)}, {"bytes", bytes_json(bytes)}, {"logprob", logprob}};
@@ -25,7 +25,7 @@ json bias_json(const SamplerOptions& sampling) {
   return list;
 }
 
-// The settings that the text was made with.
+// Returns the settings of the text's request.
 json settings_json(const CompletionRequest& request) {
   const GenerationOptions& options = request.generation;
   const SamplerOptions& sampling = options.sampling;

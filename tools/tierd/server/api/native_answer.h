@@ -1,4 +1,4 @@
-// The objects of llama-server's own /completion.
+// The objects of llama-server's /completion.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ namespace tierd {
 
 // A piece of a text in a stream.
 struct NativePart {
-  size_t index = 0;  // of the text in its request
+  size_t index = 0;  // number of the text in its request
   std::string content;
   std::vector<uint32_t> tokens;
   GenerationTimes times;
 };
 nlohmann::json native_part(const NativePart& part);
 
-// A text that is over. `tokens` are those that it has, where the client asked for their numbers.
+// A text that has ended. `tokens` is empty unless the client requested them.
 struct NativeText {
   size_t index = 0;
   std::string model;
@@ -33,7 +33,7 @@ struct NativeText {
 nlohmann::json native_text(const NativeText& text, const EndEvent& end, const CompletionRequest& request,
                            const std::string& prompt);
 
-// "completion_probabilities": each token with the most probable ones beside it.
+// Returns "completion_probabilities": each token with the most probable tokens beside it.
 nlohmann::json native_probabilities(std::span<const PromptTokenEvent> tokens, const Tokenizer& tokenizer);
 
 }  // namespace tierd

@@ -21,7 +21,7 @@ std::string lower(std::string_view text) {
 
 constexpr size_t kMostShown = 200;
 
-// "name" of "name:8080", "::1" of "[::1]:8080".
+// Returns "name" of "name:8080", "::1" of "[::1]:8080".
 std::string without_port(std::string_view host) {
   if (host.starts_with("[")) return lower(host.substr(1, host.find(']') - 1));
   const size_t colon = host.find(':');
@@ -69,7 +69,7 @@ HttpHeaders Origins::headers(const HttpRequest& head) const {
   if (!may_read(head.origin)) return {};
   return {{"Access-Control-Allow-Origin", head.origin},
           {"Access-Control-Allow-Methods", "GET, POST, OPTIONS"},
-          // "*" names every header but Authorization.
+          // "*" covers every header except Authorization.
           {"Access-Control-Allow-Headers", "Content-Type, Authorization, X-Api-Key, X-Request-Id, *"},
           {"Access-Control-Max-Age", "600"},
           {"Vary", "Origin"}};

@@ -1,5 +1,5 @@
-// Whom a server on somebody's machine listens to: a page in their browser can reach it, under any name that
-// it gets resolved to this address (DNS rebinding), and can send what needs no permission.
+// Decides which clients the server answers. A page in a local user's browser can reach the server under any
+// name that it makes resolve to this address (DNS rebinding), and can send simple requests.
 #pragma once
 
 #include <optional>
@@ -13,23 +13,23 @@ namespace tierd {
 
 class Origins {
  public:
-  // `bound`: the address or name that the server listens on. `hosts`: more names that clients may call it by;
-  // "*": any. `pages`: origins ("https://chat.example") of pages that may read answers and send requests;
-  // "*": any.
+  // `bound`: the address or name that the server listens on. `hosts`: more names of the server; "*": any
+  // name. `pages`: origins ("https://chat.example") of pages that may send requests and read answers; "*":
+  // any page.
   Origins(std::string bound, std::vector<std::string> hosts, std::vector<std::string> pages);
 
-  // Why a request is not listened to; nothing: it is.
+  // Returns why a request is refused, or no value where it is accepted.
   std::optional<std::string> refusal(const HttpRequest& head) const;
-  // What tells a browser that its page may read the answer.
+  // Returns the headers that allow a page of `pages` to read the answer.
   HttpHeaders headers(const HttpRequest& head) const;
 
-  // Whether the server goes by the name of a Host header: an address is no name that somebody else could have
-  // resolved; else localhost, this machine's name, the bound one or one of `hosts`. Absent: it is no browser.
+  // Returns whether a Host header names this server: an address (which DNS rebinding cannot use), localhost,
+  // this machine's name, the bound name or one of `hosts`. An absent one passes: browsers send it.
   bool is_called(std::string_view host) const;
-  // Whether a request that a page of `origin` has sent (absent: none has) may change anything: its own page,
-  // if it had any, or one of `pages`.
+  // Returns whether a request may change anything: no page has sent it (`origin` is empty), or the server's
+  // own page or one of `pages` has.
   bool may_send(std::string_view origin, std::string_view host) const;
-  // Whether that page may read answers.
+  // Returns whether a page of `origin` may read answers.
   bool may_read(std::string_view origin) const;
 
  private:
@@ -37,8 +37,8 @@ class Origins {
   std::vector<std::string> pages_;
 };
 
-// Whether a request that has a body says that it is JSON, or nothing. What a page can send without asking is
-// not.
+// Returns whether the request needs no body, or its Content-Type is JSON or absent. The types that a page can
+// send without a preflight are refused.
 bool is_json(const HttpRequest& head);
 
 }  // namespace tierd

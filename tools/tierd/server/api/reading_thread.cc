@@ -17,7 +17,7 @@ void ReadingThread::read() {
     for (WorkDesk::Work& work : desk_.take()) {
       if (ends_) return;
       work();
-      work = nullptr;  // with the body that it has read
+      work = nullptr;  // frees the body that it has read
     }
     desk_.wait(std::chrono::hours(1));
   }

@@ -1,4 +1,4 @@
-// Reads what may take long, megabytes of JSON or of a prompt, so that the server's thread goes on answering.
+// A thread that parses and tokenizes long bodies (megabytes), so that the server's thread keeps answering.
 #pragma once
 
 #include <atomic>
@@ -11,14 +11,14 @@ namespace tierd {
 
 class ReadingThread {
  public:
-  // `most`: what may wait for it.
+  // `most`: the largest number of waiting works.
   explicit ReadingThread(size_t most);
-  // What it has begun is finished; the rest is let go of.
+  // Finishes the work that has begun, and drops the rest.
   ~ReadingThread();
   ReadingThread(const ReadingThread&) = delete;
   ReadingThread& operator=(const ReadingThread&) = delete;
 
-  // [any thread] False: as much as may waits already.
+  // [any thread] Returns false where `most` works wait already.
   bool try_leave(WorkDesk::Work work) { return desk_.try_leave(std::move(work)); }
 
  private:

@@ -23,7 +23,7 @@ constexpr unsigned kCompletion = bit(BodyForm::completion), kNative = bit(BodyFo
 constexpr unsigned kTexts = kCompletion | kNative | kChat;
 constexpr unsigned kAll = ~0u;
 
-// Forms that read a field. /apply-template takes the body of a chat and needs nothing of its sampling.
+// The forms that read a field. /apply-template accepts the body of a chat and ignores its sampling.
 struct Read {
   std::string_view name;
   unsigned by = kTexts | kChatText;
@@ -74,22 +74,22 @@ constexpr Read kRead[] = {
     {"xtc_threshold"},
 };
 
-// Fields that change no text, whatever they say.
+// Fields that change no text, whatever their value.
 constexpr std::string_view kHarmless[] = {
     // for a service's own records
     "metadata", "prompt_cache_key", "prompt_cache_retention", "request_id", "safety_identifier",
     "service_tier", "store", "user",
-    // about speed alone: a row's bits depend on no cache, place, order or guess
+    // speed alone: a row's bits depend on no cache, slot, order or guess
     "backend_sampling", "cache_prompt", "id_slot", "n_cache_reuse", "prediction", "priority", "slot_id",
     "speculative.n_max", "speculative.n_min", "speculative.p_min",
-    // about a context that is shifted when it is full: here a text ends then
+    // shifting a full context: tierd ends the text there
     "n_discard", "n_keep",
-    // parameters of steps that are refused where they are asked for
+    // parameters of samplers and tools, whose own fields are refused
     "adaptive_decay", "dry_allowed_length", "dry_base", "dry_penalty_last_n", "dry_sequence_breakers",
     "dynatemp_exponent", "guided_decoding_backend", "guided_whitespace_pattern", "mirostat_eta",
     "mirostat_tau", "parallel_tool_calls"};
 
-// Fields that are not supported, and ask for nothing with false, 0, "", [] or {}.
+// Fields that are not supported. Their neutral values are false, 0, "", [] and {}.
 constexpr std::string_view kOff[] = {"adapter_id",
                                      "allowed_token_ids",
                                      "bad_words",
@@ -146,7 +146,7 @@ constexpr std::string_view kOff[] = {"adapter_id",
                                      "vllm_xargs",
                                      "watermark"};
 
-// Fields that are not supported, and ask for nothing with these values alone.
+// Fields that are not supported and have neutral values of their own.
 struct Only {
   std::string_view name;
   const char* values = "[]";  // besides null

@@ -1,5 +1,5 @@
-// The fields that clients of OpenAI's API, llama-server, vLLM and text-generation-inference send, and what
-// tierd makes of each: nothing that would change the answer is passed over.
+// The fields that clients of OpenAI's API, llama-server, vLLM and text-generation-inference send. Each field
+// is read, is known to change no answer, or is refused.
 #pragma once
 
 #include <cstdint>
@@ -16,24 +16,23 @@ enum class BodyForm : uint8_t {
   completion,  // /v1/completions
   chat,        // /v1/chat/completions
   native,      // llama-server's /completion
-  chat_text,   // /apply-template: a chat's, of which the messages count
+  chat_text,   // /apply-template: a chat's body, of which only the messages count
   tokenize,
   detokenize,
-  capacity,  // of a tier
+  capacity,  // the capacity of a tier
 };
 
-// Error in a field of a request. Its line begins with kRequest and the field's name, which api_error finds
-// there for "param".
+// Returns the error of a field. Its line begins with kRequest and the field's name, which api_error takes for
+// "param".
 Error field_error(const std::string& field, const std::string& detail);
 
-// Returns the beginning of a value as errors show it.
+// Returns the beginning of a value, for error messages.
 std::string shown(const nlohmann::json& value);
 
-// Checks every field of the object: it is one that this form reads, it changes no answer, or it has a value
-// that asks for nothing. Null is such a value of any field. Error: invalid_argument naming the field.
+// Checks every field of the object: the form reads it, it changes no answer, or its value is neutral. Null is
+// neutral for every field. Error: invalid_argument, which names the field.
 Status check_fields(const nlohmann::json& body, BodyForm form);
-// The same of an object inside of the body, which may have the fields `reads` and no other. `prefix`:
-// "stream_options.".
+// Checks an object inside the body, which may have only the fields `reads`. `prefix`: "stream_options.".
 Status check_fields(const nlohmann::json& object, const std::string& prefix,
                     std::initializer_list<const char*> reads);
 

@@ -1,4 +1,4 @@
-// What the engine's thread says of itself between two steps, for whoever watches.
+// The state of the engine's thread between two steps, copied for /slots, /metrics and /v1/tiers.
 #pragma once
 
 #include <cstdint>
@@ -27,21 +27,21 @@ struct ServiceState {
   struct Tier {
     std::string name;
     uint64_t budget_bytes = 0;
-    uint64_t used_bytes = 0;  // of it
+    uint64_t used_bytes = 0;  // of the budget
     MemoryCounters counters;
   };
-  std::vector<Tier> tiers;  // that have a memory, from the lowest upwards
+  std::vector<Tier> tiers;  // with a memory, from the lowest upwards
   std::vector<TierLink> links;
-  std::optional<EnergyTotals> energy;  // none: what the machine draws is not known
-  uint64_t pressure_shrinks = 0;       // of the lowest tier's budget, because memory was short
-  uint64_t pressure_grows = 0;         // and because it was not any more
-  std::vector<SiteUse> use;            // [sites]
+  std::optional<EnergyTotals> energy;  // empty: the power of the machine is not known
+  uint64_t pressure_shrinks = 0;  // times that the lowest tier's budget was lowered because memory was short
+  uint64_t pressure_grows = 0;    // times that it was raised again
+  std::vector<SiteUse> use;       // [sites]
   Losses losses;
-  bool store_changed = false;  // it was replaced
-  std::string quarantined;     // why no text can be made before a strategy is replaced; empty: it can
-  // These are about the agent that reads the store.
-  uint32_t credits = 0;   // left
-  uint64_t requests = 0;  // that wait for one
+  bool store_changed = false;  // the store's files were replaced
+  std::string quarantined;     // why no text can be generated until a strategy is replaced; empty: texts can
+  // The agent that reads the store:
+  uint32_t credits = 0;   // not in use
+  uint64_t requests = 0;  // waiting for a credit
 };
 
 }  // namespace tierd

@@ -23,7 +23,7 @@ TokenBound::TokenBound(const Tokenizer& tokenizer) {
     }
   };
   for (uint32_t token = 0; token < vocab.pieces.size(); ++token) {
-    // A text may also have a piece as the vocabulary writes it: "<s>", or sentencepiece's mark for a space.
+    // A text may also contain a piece as the vocabulary writes it: "<s>", or sentencepiece's space.
     note(vocab.pieces[token]);
     if (token == vocab.unknown) continue;
     if (vocab.types[token] == TokenType::byte) {
@@ -35,7 +35,7 @@ TokenBound::TokenBound(const Tokenizer& tokenizer) {
     if (bytes.size() == 1) alone[static_cast<unsigned char>(bytes.front())] = true;
   }
   if (byte_tokens == alone.size()) alone.fill(true);
-  // A byte that is no token by itself may become the unknown token, together with its neighbours, or nothing.
+  // A byte that is no token by itself may become, with its neighbours, the unknown token, or no token.
   for (size_t byte = 0; byte < share_.size(); ++byte)
     share_[byte] = alone[byte] ? 1.0 / static_cast<double>(std::max<size_t>(longest[byte], 1)) : 0;
 }

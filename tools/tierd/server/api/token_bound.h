@@ -1,5 +1,5 @@
-// A lower bound of the tokens that a text has, found in one pass and without memory: what cannot fit a
-// context is refused before it is tokenized, which takes about a hundred bytes for each of the text's.
+// A lower bound of a text's tokens, found in one pass without allocation. A text that cannot fit the context
+// is refused before it is tokenized, which takes about a hundred bytes for each byte of the text.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ class TokenBound {
  public:
   explicit TokenBound(const Tokenizer& tokenizer);
 
-  // Returns a number of tokens that `text` has at least, whatever stands before or behind it.
+  // Returns a lower bound of the tokens of `text`, whatever precedes or follows it.
   uint64_t least_tokens(std::string_view text) const;
 
  private:

@@ -1,4 +1,4 @@
-// How the handler's words wait in an exchange, and go to the client as HTTP.
+// Queues the handler's parts in an exchange, and sends them to the client as HTTP.
 #include "tools/tierd/server/http/http_exchange.h"
 
 #include <netinet/in.h>
@@ -26,23 +26,23 @@ using boost::system::error_code;
 using tcp = asio::ip::tcp;
 using namespace asio::experimental::awaitable_operators;
 
-// How often a client is looked after whose socket says nothing more of it: it has sent too much already, or
-// all that it ever will.
+// Interval of looks at a client whose socket reports no more events: it has sent bytes of its next request,
+// or ended its side.
 constexpr std::chrono::milliseconds kLook{1000};
-// How long a client that is gone takes to say so, on most networks.
+// Time in which a reset from a client that is gone arrives, on most networks.
 constexpr std::chrono::milliseconds kEcho{50};
-// What a client ignores that listens.
+// Sent to find out whether a client is gone. A client that listens ignores it.
 constexpr std::string_view kProbe = "HTTP/1.1 102 Processing\r\n\r\n";
 
-// Waits until the socket has something to be read, or its end.
+// Waits until the socket has bytes to read, or its end.
 asio::awaitable<void> readable(beast::tcp_stream& stream) {
   error_code error;
   co_await stream.socket().async_wait(tcp::socket::wait_read,
                                       asio::redirect_error(asio::use_awaitable, error));
 }
 
-// What the client's end of the connection still does. One that has ended its side, which may lie behind bytes
-// that are not read yet, may listen or be gone: the latter shows once something was sent there.
+// The state of the client's side of the connection. A client that has ended its side (its FIN may follow
+// unread bytes) may still listen or be gone; a gone one answers the next bytes with a reset.
 enum class Client : uint8_t { sends, listens_or_gone, gone };
 Client client_of(beast::tcp_stream& stream) {
   tcp_info info{};
@@ -87,7 +87,7 @@ void HttpExchange::write(std::string data) {
   const bool unread_before = unread_ != 0;
   unread_ += data.size();
   parts_.push_back(std::move(data));
-  // A single part may be large: that is not the client's doing.
+  // A single part may exceed the limit, since the client has not caused it.
   if (unread_before && unread_ > most_unread_) return leave();
   tell();
 }
@@ -152,8 +152,8 @@ HeldHttpReply::~HeldHttpReply() {
 asio::awaitable<bool> write_answer(beast::tcp_stream& stream, HttpExchange& exchange,
                                    const HttpServer::Limits& limits, bool without_body) {
   error_code error;
-  bool unread = false;  // bytes of the client's next request, or its end: the socket says nothing more
-  bool probed = false;  // whether a client that has ended its side still listens
+  bool unread = false;  // the client has sent bytes or its end: the socket stays readable
+  bool probed = false;  // kProbe or a ping was sent to a client that has ended its side
   std::chrono::milliseconds look = kLook;
   auto said = std::chrono::steady_clock::now();
   bool head_sent = false;
@@ -219,7 +219,7 @@ asio::awaitable<bool> write_answer(beast::tcp_stream& stream, HttpExchange& exch
           exchange.write(exchange.ping());
           continue;
         }
-        exchange.leave();  // there is nothing that may be sent now
+        exchange.leave();  // no bytes may be sent now that would show whether it listens
         co_return false;
       }
       if (client == Client::gone) {

@@ -1,4 +1,4 @@
-// The answer of one connection: what the handler says of it, and how that is written to the client.
+// The answer of one connection: the handler fills it, and write_answer sends it to the client.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -20,7 +20,7 @@
 
 namespace tierd {
 
-// What the connection writes, and the handler has said.
+// An answer between its handler, which calls HttpReply, and its connection, which sends the parts.
 class HttpExchange final : public HttpReply {
  public:
   HttpExchange(boost::asio::io_context& io, uint64_t most_unread);
@@ -31,7 +31,7 @@ class HttpExchange final : public HttpReply {
   void end() override;
   void on_gone(std::function<void()> gone) override;
 
-  // The client has left.
+  // Marks the client as gone, and calls on_gone's function.
   void leave();
 
   bool begun() const { return begun_; }
@@ -43,7 +43,7 @@ class HttpExchange final : public HttpReply {
   bool has_parts() const { return !parts_.empty(); }
   std::string take_part();
 
-  // Waits for something new to write, or for the end of the wait.
+  // Waits until there is something to write. Returns false after `most`.
   boost::asio::awaitable<bool> news(std::chrono::milliseconds most);
 
  private:
@@ -63,8 +63,7 @@ class HttpExchange final : public HttpReply {
   bool left_ = false;
 };
 
-// The handler's hold on an exchange: what is let go of without an end is over, on whatever thread that
-// happens.
+// The handler's reference to an exchange. Its destruction, on any thread, closes an answer without an end.
 class HeldHttpReply final : public HttpReply {
  public:
   HeldHttpReply(boost::asio::io_context& io, std::shared_ptr<HttpExchange> exchange)
@@ -85,7 +84,7 @@ class HeldHttpReply final : public HttpReply {
   std::shared_ptr<HttpExchange> exchange_;
 };
 
-// Writes until the answer is out. False where the connection is of no more use.
+// Sends the answer to its end. Returns false where the connection cannot be used again.
 boost::asio::awaitable<bool> write_answer(boost::beast::tcp_stream& stream, HttpExchange& exchange,
                                           const HttpServer::Limits& limits, bool without_body);
 

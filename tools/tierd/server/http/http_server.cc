@@ -36,10 +36,10 @@ using tcp = asio::ip::tcp;
 
 constexpr const char* kServer = "tierd";
 constexpr size_t kLongestId = 128;
-// Before a connection is tried again that could not be taken.
+// Pause after a connection could not be accepted.
 constexpr std::chrono::milliseconds kPause{10};
 
-// For logs: no more than a client should be able to write into them.
+// Returns whether a client's id may be written into logs.
 bool is_sound_id(std::string_view id) {
   return !id.empty() && id.size() <= kLongestId && std::all_of(id.begin(), id.end(), [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
@@ -51,11 +51,11 @@ std::string text_of(boost::beast::string_view view) {
   return {view.data(), view.size()};
 }
 
-// What the process needs beside connections: stores, plugins, queues.
+// Descriptors that the process needs beside connections: stores, plugins, queues.
 constexpr uint64_t kOtherDescriptors = 64;
 constexpr uint64_t kLeastConnections = 4;
 
-// How many connections there may be of those wanted.
+// Returns how many of the wanted connections the process may open.
 Result<uint32_t> affordable(uint32_t connections) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return connections;
@@ -70,7 +70,7 @@ Result<uint32_t> affordable(uint32_t connections) {
   return static_cast<uint32_t>(std::min<uint64_t>(connections, limit.rlim_cur - taken));
 }
 
-// What was sent in the place of a path, in RFC 9112's words: the authority of an absolute form, and the path.
+// The request target in RFC 9112's terms: the authority of an absolute form, and the path.
 struct Target {
   std::string_view authority;  // empty in other forms
   std::string_view path;       // before '?'
@@ -90,7 +90,7 @@ Target target_of(std::string_view target) {
   return parts;
 }
 
-// What a body takes of the bound for all of them. It may end on any thread, before the server.
+// A body's part of the bytes that all bodies may take. It may be destroyed on any thread, before the server.
 class BodyShare {
  public:
   explicit BodyShare(std::atomic<uint64_t>& all) : all_(all) {}
@@ -145,8 +145,8 @@ class Server final : public HttpServer {
     io_.run();
     error_code ignored;
     acceptor_.close(ignored);
-    // Nobody hears the rest; what was left here in the meantime still happens, and what waits goes with the
-    // sockets.
+    // Marks all exchanges as left and runs the work that was posted meanwhile. Coroutines that wait are
+    // destroyed with the sockets.
     for (const std::shared_ptr<HttpExchange>& exchange : std::set(exchanges_)) exchange->leave();
     io_.restart();
     io_.poll();
@@ -171,11 +171,11 @@ class Server final : public HttpServer {
   void stop() override { io_.stop(); }
 
  private:
-  // A connection whose next request is not here yet.
+  // A connection whose next request is not complete.
   struct Awaited {
     beast::tcp_stream* stream = nullptr;
-    bool idle = false;          // nothing of it is
-    BodyShare* body = nullptr;  // of what is here of its body
+    bool idle = false;          // no byte of the request has arrived
+    BodyShare* body = nullptr;  // the bytes of its body so far
   };
 
   void end_if_drained() {
@@ -187,13 +187,13 @@ class Server final : public HttpServer {
       error_code error;
       tcp::socket socket = co_await acceptor_.async_accept(asio::redirect_error(asio::use_awaitable, error));
       if (error == asio::error::operation_aborted || error == asio::error::bad_descriptor) co_return;
-      if (error) {  // such as too many open files: it may pass
+      if (error) {  // such as too many open files, which may be temporary
         if (error == asio::error::no_descriptors) close_longest_awaited();
         asio::steady_timer pause(io_, kPause);
         co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, error));
         continue;
       }
-      // As long as there is no place the others wait in the system's queue.
+      // Without a free place, new connections wait in the system's queue.
       while (connections_ >= limits_.connections && !draining_) {
         close_longest_awaited();
         co_await room_.async_wait(asio::redirect_error(asio::use_awaitable, error));
@@ -208,7 +208,7 @@ class Server final : public HttpServer {
     }
   }
 
-  // One connection that we wait for, if there is one: it may never say anything.
+  // Closes the connection whose request has been awaited for longest: it may never send one.
   void close_longest_awaited() {
     if (!awaited_.empty()) send_away(awaited_.begin());
   }
@@ -230,7 +230,7 @@ class Server final : public HttpServer {
 
   using Parser = http::request_parser<http::string_body>;
 
-  // One request and its answer; whether another may follow.
+  // Reads one request and answers it. Returns whether the connection may have another one.
   asio::awaitable<bool> answer_next(beast::tcp_stream& stream, beast::flat_buffer& buffer) {
     const uint64_t number = ++requests_;
     const auto share = std::make_shared<BodyShare>(bodies_bytes_);
@@ -306,7 +306,7 @@ class Server final : public HttpServer {
       co_await refuse(stream, error);
       co_return false;
     }
-    // Beast takes any other for no body, and the body for a request.
+    // Beast treats a body of any other coding as the next request.
     const auto coding = parser.get()[http::field::transfer_encoding];
     const bool readable = coding.empty() || boost::beast::iequals(coding, "chunked");
     if (!readable) co_await refuse(stream, 501, "the only Transfer-Encoding that is understood is 'chunked'");
@@ -324,7 +324,7 @@ class Server final : public HttpServer {
     while (!error && !parser.is_done()) {
       co_await http::async_read_some(stream, buffer, parser,
                                      asio::redirect_error(asio::use_awaitable, error));
-      if (!awaited_.contains(number)) co_return false;  // it was sent away
+      if (!awaited_.contains(number)) co_return false;  // make_room has closed it for another request
       share.set(parser.get().body().size());
       if (!make_room(number)) {
         co_await refuse(stream, 503, "more is being sent than there is room for; try again");
@@ -336,8 +336,8 @@ class Server final : public HttpServer {
     co_return has_body;
   }
 
-  // For the bodies of all. False: whoever asks has the oldest of those that can be sent away, or there is
-  // none.
+  // Makes room in the limit for all bodies. Returns false where request `number` has the oldest incomplete
+  // body, or where no incomplete body has bytes.
   bool make_room(uint64_t number) {
     while (bodies_bytes_ > limits_.all_bodies_bytes) {
       const auto oldest = std::ranges::find_if(
@@ -349,7 +349,7 @@ class Server final : public HttpServer {
     return true;
   }
 
-  // All but its body.
+  // Returns the request without its body.
   HttpRequest request_of(const http::request<http::string_body>& message) {
     HttpRequest request;
     request.method = text_of(message.method_string());
@@ -367,7 +367,7 @@ class Server final : public HttpServer {
     return request;
   }
 
-  // What could not be read. The client may have gone, or waited too long, and is told nothing then.
+  // Refuses a request that could not be read. A client that has gone or has timed out gets no answer.
   asio::awaitable<void> refuse(beast::tcp_stream& stream, error_code error) {
     unsigned status = 400;
     std::string why = "the request is no HTTP: " + error.message();
@@ -401,7 +401,7 @@ class Server final : public HttpServer {
     if (!error) co_await drop_rest(stream);
   }
 
-  // What the client still sends is read for a moment, else it never sees the answer.
+  // Reads what the client still sends for a moment, since a reset would destroy the unread answer.
   asio::awaitable<void> drop_rest(beast::tcp_stream& stream) const {
     error_code error;
     stream.socket().shutdown(tcp::socket::shutdown_send, error);
@@ -417,7 +417,7 @@ class Server final : public HttpServer {
   HttpHandler& handler_;
   asio::io_context io_{1};
   tcp::acceptor acceptor_;
-  asio::steady_timer room_;  // never in itself; cancelled when a connection may have become free
+  asio::steady_timer room_;  // never expires; cancelled when a connection may have become free
   asio::steady_timer grace_;
   uint16_t port_ = 0;
   bool draining_ = false;

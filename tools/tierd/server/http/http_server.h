@@ -1,5 +1,5 @@
-// HTTP/1.1 for a handful of clients that may be slow, broken or hostile: every wait has an end, every size a
-// limit. It knows nothing of models.
+// HTTP/1.1 for a handful of clients that may be slow, broken or hostile: every wait has a time-out, every
+// size a limit. The server knows nothing of models.
 #pragma once
 
 #include <chrono>
@@ -16,62 +16,61 @@
 namespace tierd {
 
 struct HttpRequest {
-  std::string id;             // X-Request-Id, where the client gave a sound one, else made here
+  std::string id;             // X-Request-Id of the client, where it is valid, else a new one
   std::string method;         // "POST"
   std::string path;           // of the target, before '?'
-  std::string authorization;  // these headers; empty where absent
+  std::string authorization;  // this header and the following; empty where absent
   std::string api_key;        // X-Api-Key
   std::string host;
   std::string origin;
   std::string content_type;
   std::string body;
-  // What the body takes of the bound for all (Limits::all_bodies_bytes), for as long as somebody has it.
+  // Counts the body's bytes in Limits::all_bodies_bytes as long as a copy exists.
   std::shared_ptr<const void> room = {};
 };
 
 using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 
-// The answer to one request: whole, or begun and written piece by piece. All calls on the server's thread; it
-// may be let go of on any, before the server goes.
+// The answer to one request: sent whole, or begun and written in parts. All calls on the server's thread. It
+// may be destroyed on any thread, before the server.
 class HttpReply {
  public:
   virtual ~HttpReply() = default;
-  // With its length. Nothing after it.
+  // Sends the whole answer with its length. No other call may follow.
   virtual void send(unsigned status, std::string_view content_type, std::string body,
                     HttpHeaders headers = {}) = 0;
-  // A stream; `ping` is written whenever there was nothing for a while, empty: nothing is.
+  // Begins a stream. `ping` is written after a while without parts. Empty: no ping.
   virtual void begin(unsigned status, std::string_view content_type, std::string ping) = 0;
   virtual void write(std::string data) = 0;
   virtual void end() = 0;
-  // Called once, if the client leaves before the end, or reads so slowly that too much waits for it: nobody
-  // will hear the rest.
+  // Sets the function that is called once if the client leaves before the end, or if too many bytes wait for
+  // a client that reads slowly.
   virtual void on_gone(std::function<void()> gone) = 0;
 };
 
-// A request that is over, for logs.
+// A request that has ended, for logs.
 struct HttpRecord {
   std::string id;
-  std::string method;  // empty, as is the path, where it was no HTTP
+  std::string method;  // empty, as is the path, where the bytes were no HTTP
   std::string path;
   unsigned status = 0;  // 0: there was no answer
-  bool heard = false;   // to its end
+  bool heard = false;   // the client has received the whole answer
   std::chrono::nanoseconds took{0};
 };
 
-// What answers; all calls on the server's thread.
+// Answers requests. All calls on the server's thread.
 class HttpHandler {
  public:
   virtual ~HttpHandler() = default;
-  // Says whether a request is taken whose body has not arrived yet. It is false where the reply has been
-  // sent, and the body is of no use.
+  // Returns whether the server should read the request's body. Where it returns false, it has sent the reply.
   virtual bool admit(const HttpRequest& /*head*/, HttpReply& /*reply*/) { return true; }
-  // It keeps the reply for as long as it writes to it. One that is let go of unanswered closes the
-  // connection.
+  // Answers the request. It keeps the reply as long as it writes. A reply that is destroyed unanswered closes
+  // the connection.
   virtual void handle(HttpRequest request, std::shared_ptr<HttpReply> reply) = 0;
-  // Headers that the answer to such a request has beside its own, whatever the answer is.
+  // Returns headers that every answer to such a request has.
   virtual HttpHeaders headers(const HttpRequest& /*head*/) const { return {}; }
   virtual void answered(const HttpRecord& /*record*/) {}
-  // What an error looks like that is found before anything is asked, in JSON.
+  // Returns the JSON body of an error that the server finds before it calls handle().
   virtual std::string error_body(unsigned status, const std::string& message) const = 0;
 };
 
@@ -80,12 +79,12 @@ class HttpServer {
   struct Limits {
     uint32_t header_bytes = 16u << 10;
     uint64_t body_bytes = 1u << 20;
-    // All bodies together, each until its request is answered. Where there are more, whoever has sent his for
-    // longest is sent away; where it is the answers that take so long, who is last is told to come again.
+    // All bodies together, each until its request is answered. Beyond the limit the connection that has been
+    // sending for longest is closed; where answers hold the bytes, the newest request is refused.
     uint64_t all_bodies_bytes = 8u << 20;
     uint64_t unread_bytes = 4u << 20;  // of an answer
-    // Where there are more, whoever has let us wait longest is sent away; those that are being answered are
-    // not. There are fewer where the process may not open so many descriptors.
+    // At the limit, the server closes the connection that has been awaited for longest, and none that is
+    // being answered. The limit is lower where the process may open fewer descriptors.
     uint32_t connections = 512;
     std::chrono::milliseconds idle{60'000};  // between two requests
     std::chrono::milliseconds header{10'000};
@@ -94,21 +93,21 @@ class HttpServer {
     std::chrono::milliseconds ping{30'000};
   };
 
-  // Binds at once; port 0: any. The handler outlives it. Errors: io_error, naming host and port; no_space,
-  // where there are too few descriptors.
+  // Binds and listens at once; port 0: any free port. The handler must outlive the server. Errors: io_error,
+  // which names host and port; no_space for too few descriptors.
   static Result<std::unique_ptr<HttpServer>> listen(const std::string& host, uint16_t port, Limits limits,
                                                     HttpHandler& handler);
   virtual ~HttpServer() = default;
 
   virtual uint16_t port() const = 0;
-  // Serves until `stop`; the thread that calls this is the server's.
+  // Serves until `stop`. The calling thread becomes the server's thread.
   virtual void run() = 0;
-  // [any thread] Runs it on the server's thread.
+  // [any thread] Runs `work` on the server's thread.
   virtual void post(std::function<void()> work) = 0;
-  // [server's thread] No new connections, and no new requests on the old ones; `run` returns when the answers
-  // that were begun are over, or after `grace`, the last one given.
+  // [server's thread] Accepts no new connections, and no new requests on the open ones. `run` returns when
+  // the answers that were begun are complete, or after `grace`. A later call replaces `grace`.
   virtual void drain(std::chrono::milliseconds grace) = 0;
-  // [any thread] `run` returns now.
+  // [any thread] Makes `run` return at once.
   virtual void stop() = 0;
 };
 
