@@ -51,7 +51,7 @@ void apply(const Raw& raw, Config& config) {
 Status complete_sweep(const Raw& raw, Arguments& arguments) {
   if (raw.sweep.empty()) return {};
   TIERD_ASSIGN(arguments.sweep, make_sweep(raw.sweep, arguments.config_file, arguments.overrides));
-  // A flag that stands for a key would win at every point.
+  // A flag that stands for a swept key would override every point.
   const std::tuple<const char*, const char*, bool> flags[] = {{"model.path", "-m", !raw.model.empty()},
                                                               {"run.threads", "-t", raw.threads.has_value()},
                                                               {"run.context", "-c", raw.context.has_value()},
@@ -81,7 +81,7 @@ Status complete(const Raw& raw, Arguments& arguments) {
     arguments.text = TextArguments{raw.text_file, std::move(text)};
   }
 
-  // One rate stands beside the peer's: with a peer, what is not asked for is not measured.
+  // With a peer, one rate is compared, so only requested tests are measured.
   const bool alone = raw.peer.empty();
   const uint32_t prompt = raw.prompt.value_or(alone && !arguments.text ? kDefaultPrompt : 0);
   const uint32_t generate = raw.generate.value_or(alone || prompt == 0 ? kDefaultGenerate : 0);
@@ -95,7 +95,7 @@ Status complete(const Raw& raw, Arguments& arguments) {
   }
   const auto settle = [&](Config& config) -> Status {
     apply(raw, config);
-    // How long a text is only the model's tokenizer knows.
+    // The length of a text is known only to the model's tokenizer.
     if (config.context == 0 && !arguments.text) config.context = std::max(prompt, generate);
     if (prompt <= config.context) return {};
     return Error{Code::invalid_argument, "-p",

@@ -14,7 +14,7 @@ namespace tierd {
 
 enum class Format { md, json, csv };
 
-// What is measured: prompts of so many tokens, or so many tokens one by one.
+// One test: prompts of so many tokens, or so many tokens one by one.
 struct Workload {
   enum class Kind { prefill, decode } kind = Kind::decode;
   uint32_t tokens = 0;
@@ -25,10 +25,10 @@ struct Workload {
 struct PeerArguments {
   std::string command;
   RatePattern rate;
-  bool keep = false;  // our runtime stays in memory while the peer runs
+  bool keep = false;  // our runtime stays loaded while the peer runs
 };
 
-// What decoding continues, instead of random tokens.
+// The text that decoding continues, instead of random tokens.
 struct TextArguments {
   std::string file;
   std::string text;
@@ -41,7 +41,7 @@ struct Arguments {
   std::optional<TextArguments> text;
   std::vector<Workload> tests;
   uint32_t rounds = 0;        // blocks of each test that count
-  double block_seconds = 0;   // a block goes on for at least so long; 0: its test, once
+  double block_seconds = 0;   // a block lasts at least this long; 0: its test runs once
   double warmup_seconds = 0;  // before the first block after loading
   std::optional<PeerArguments> peer;
   bool fit = false;
@@ -52,7 +52,7 @@ struct Arguments {
 };
 
 struct Parsed {
-  std::optional<int> exit_code;  // set: everything is said, leave with it
+  std::optional<int> exit_code;  // set: all output is printed, exit with this code
   Arguments arguments;
 };
 Parsed parse_arguments(int argc, char** argv);

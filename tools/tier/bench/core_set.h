@@ -1,5 +1,5 @@
-// The cores a thread may run on. A model's runtime binds the thread that drives it to one core, and what that
-// thread starts inherits this: programs and measurements beside it must be let out first.
+// The cores that a thread may run on. A model's runtime binds the thread that drives it to one core, and
+// threads and programs that this thread starts inherit the binding: they must be given other cores first.
 #pragma once
 
 #include <sched.h>
@@ -22,7 +22,7 @@ class CoreSet {
   bool known_ = false;
 };
 
-// While it lives, the calling thread runs on `cores`.
+// Lets the calling thread run on `cores` during the object's lifetime.
 class OnCores {
  public:
   explicit OnCores(const CoreSet& cores) : before_(CoreSet::of_this_thread()) { cores.use(); }

@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kDiskSeconds = 1;
 constexpr uint64_t kDiskReadBytes = uint64_t{1} << 20;
-// In flight together, as many as a model reads ahead by default; 32 MiB beside the budget.
+// Reads in flight, as many as a model's default; 32 MiB outside of the budget.
 constexpr uint32_t kDiskDepth = 32;
 constexpr double kDiskTolerance = 0.2;
 
@@ -54,7 +54,7 @@ Status Course::load() {
   TIERD_ASSIGN(PlannedTraffic traffic, runtime().planned_traffic());
   const Store& store = runtime().plan().store;
   disk_path_ = store.data_path();
-  if (store.made()) streamed_ = std::move(traffic.streamed);  // of a shape nothing is on any disk
+  if (store.made()) streamed_ = std::move(traffic.streamed);  // a model made from a shape alone is on no disk
   return {};
 }
 
@@ -63,8 +63,7 @@ Result<double> Course::measure_disk() {
   ReadPattern pattern;
   pattern.read_bytes = kDiskReadBytes;
   pattern.depth = kDiskDepth;
-  // The very bytes that the steps stream, in case something below the disk keeps what is read again and
-  // again.
+  // The bytes that the steps stream, because a cache below the disk may keep bytes that are read repeatedly.
   pattern.parts = streamed_;
   pattern.seconds = kDiskSeconds;
   TIERD_ASSIGN(const ReadRate rate, measure_read(disk_path_, pattern, next_disk_read_));
@@ -72,7 +71,7 @@ Result<double> Course::measure_disk() {
   return rate.bytes_per_second;
 }
 
-// With nothing of ours in flight.
+// Measures while none of our work is in flight.
 Result<Bandwidths> Course::measure_machine() {
   Bandwidths bandwidths;
   TIERD_ASSIGN(bandwidths.memory, subject_->memory_bandwidth());
@@ -88,7 +87,7 @@ void Course::note_memory_use() {
 Result<PeerRun> Course::run_peer_alone() {
   const PeerArguments& peer = *arguments_.peer;
   if (!peer.keep) subject_.reset();
-  const OnCores everywhere(cores_);  // the peer inherits them
+  const OnCores everywhere(cores_);  // the peer inherits these cores
   bytes_beside_peer_ = std::max(bytes_beside_peer_, resident_bytes());
   peer_has_run_ = true;
   return run_peer(peer.command, peer.rate);
@@ -136,7 +135,7 @@ Status Course::repeat_strays(Measurement& result) {
   for (;;) {
     const std::vector<size_t> strays = find_strays(disk_of(result.rounds), kDiskTolerance);
     result.strays = static_cast<uint32_t>(strays.size());
-    // As many again as were asked for, not for ever: a disk may never hold still.
+    // At most as many repetitions as rounds were requested: a disk may never be steady.
     if (strays.empty() || result.repeated == arguments_.rounds) return {};
     if (!arguments_.quiet) {
       fmt::print(stderr,

@@ -1,5 +1,5 @@
 // The order of a measurement: loading, warm-up, blocks with the machine's bandwidths measured between them,
-// the peer in turn with ours, and rounds measured again when the disk did not hold still.
+// the peer alternating with ours, and rounds that are repeated if the disk's speed varied.
 #pragma once
 
 #include <memory>
@@ -20,17 +20,17 @@ struct Round {
   Block ours;
   std::optional<PeerRun> peer;
   std::vector<double>
-      disk;  // sequential bytes per second beside ours, beside the peer; empty where nothing streams
+      disk;  // sequential bytes per second beside ours and beside the peer; empty if nothing streams
 };
 
 struct Measurement {
   Workload test;
-  std::vector<Round> rounds;  // those that count
-  uint32_t repeated = 0;      // thrown away, because the disk was off its median
-  uint32_t strays = 0;        // off and kept all the same: the repetitions were used up
+  std::vector<Round> rounds;  // the rounds that count
+  uint32_t repeated = 0;      // rounds dropped because the disk was off its median
+  uint32_t strays = 0;        // such rounds that were kept, since no repetition was left
 };
 
-// What this process and its memory cgroup had used at most before a peer ran.
+// The peak memory of this process and its memory cgroup before a peer ran.
 struct MemoryUse {
   uint64_t peak_rss_bytes = 0;
   std::optional<MemoryGroupUse> group;
@@ -38,33 +38,33 @@ struct MemoryUse {
 
 class Course {
  public:
-  // `arguments` outlive the course. `name` stands before its lines of progress.
+  // `arguments` must outlive the course. `name` is the prefix of its progress lines.
   explicit Course(const Arguments& arguments, std::string name = {})
       : arguments_(arguments), name_(std::move(name)) {}
 
-  // Loads the model, unless it is there.
+  // Loads the model unless it is loaded.
   Status load();
-  // The memory is free afterwards.
+  // Frees the model's memory.
   void unload() { subject_.reset(); }
-  // After `load`.
+  // Requires `load`.
   Subject& subject() { return *subject_; }
   Runtime& runtime() { return subject_->runtime(); }
 
-  // All rounds, one after the other. Errors: those of Subject, run_peer and measure_read.
+  // Runs all rounds, one after the other. Errors: those of Subject, run_peer and measure_read.
   Result<Measurement> measure(const Workload& test);
-  // The same in parts, for who has something else to measure in between: a round more; and rounds again in
-  // which the disk did not hold still.
+  // The two parts of measure(), for callers that interleave measurements: one more round; and the repetition
+  // of rounds in which the disk's speed varied.
   Status add_round(Measurement& result);
   Status repeat_strays(Measurement& result);
 
   const MemoryUse& memory_use() const { return memory_use_; }
-  // Resident bytes of this process while the peer ran, the largest.
+  // The largest resident bytes of this process while the peer ran.
   uint64_t bytes_beside_peer() const { return bytes_beside_peer_; }
 
  private:
   Result<Round> run_round(const Workload& test);
   Result<Bandwidths> measure_machine();
-  // Whether a decode step reads from flash, so that the disk's speed matters.
+  // Returns whether a decode step reads from flash, so that the disk's speed matters.
   bool streams() const { return !streamed_.empty(); }
   Result<double> measure_disk();
   Result<PeerRun> run_peer_alone();

@@ -24,7 +24,7 @@ ByteUnit unit_for(double most_bytes) {
   return {"kB", 1e3};
 }
 
-// gnuplot takes what stands between single quotes as it is.
+// gnuplot takes text between single quotes literally.
 std::string quoted(const std::string& text) {
   std::string out = "'";
   for (const char c : text) {
@@ -34,7 +34,7 @@ std::string quoted(const std::string& text) {
   return out + "'";
 }
 
-// Colours that are told apart without red and green, and in print.
+// Colours that can be distinguished without red and green, and in print.
 constexpr const char* kCompute = "#0072b2";
 constexpr const char* kStall = "#e69f00";
 constexpr const char* kManagement = "#999999";
@@ -140,7 +140,7 @@ class Script {
     add("set boxwidth {:.6g}", 0.6 * gap);
     add("set xrange [{:.6g}:{:.6g}]", xs.front() - room, xs.back() + room);
   }
-  // Named below alone: both panels have the same.
+  // `named`: only the lower panel shows names; both panels have the same marks.
   void x_tics(bool named) {
     if (picture_.axis == XAxis::memory || (picture_.axis == XAxis::numbers && !evenly_spaced())) {
       add("set format x {}", named ? "'% h'" : "''");
@@ -165,7 +165,7 @@ class Script {
     add("set tmargin at screen {}", top);
   }
 
-  // The parts of the time on top of each other: the sum of all first, which the next ones cover.
+  // Stacks the parts of the time: the sum of all is drawn first, and the next ones cover it.
   void stack(const char* shape) {
     name_marks();
     std::string plots;
@@ -182,7 +182,7 @@ class Script {
     plots.resize(plots.size() - 2);  // the last comma
     add("plot {}", plots);
   }
-  // A budget's values beside their marks.
+  // Writes the values of a budget beside their marks.
   void name_marks() {
     if (picture_.axis != XAxis::memory) return;
     for (const Mark& mark : picture_.lines.front().marks) {
@@ -191,7 +191,7 @@ class Script {
     }
   }
 
-  // Names are joined by nothing, and the marks of several lines stand side by side there.
+  // Marks over names are not joined by lines, and marks of several lines are shown side by side.
   std::string x_of(size_t line) const {
     if (picture_.axis != XAxis::names) return "1";
     const double from_middle = static_cast<double>(line) - static_cast<double>(picture_.lines.size() - 1) / 2;
@@ -204,7 +204,7 @@ class Script {
   }
   const char* colour(size_t line) const { return kLines[line % kLines.size()]; }
 
-  // From the fastest block to the slowest, if there are any two.
+  // Draws a whisker from the fastest block to the slowest, if any mark has two blocks.
   std::string whiskers(size_t line, const char* in_colour) const {
     const std::vector<Mark>& marks = picture_.lines[line].marks;
     const bool spread = std::any_of(marks.begin(), marks.end(), [](const Mark& m) { return m.blocks > 1; });

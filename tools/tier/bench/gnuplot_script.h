@@ -1,4 +1,4 @@
-// A picture as gnuplot is told to draw it.
+// Writes a picture as a gnuplot script.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace tierd {
 
-// For gnuplot 5.4, drawing to its standard output: two panels over the same axis. With one line, above are a
-// token's parts on top of each other, in bars where values are evenly spaced or names. Names from outside are
-// in it as quoted text alone.
+// Returns a script for gnuplot 5.4 that draws to standard output: two panels over the same axis. For a single
+// line the upper panel stacks the parts of a token's time, as bars if the values are evenly spaced or names.
+// Names from outside occur only as quoted text.
 std::string gnuplot_script(const Picture& picture, PlotFile::Kind kind);
 
 }  // namespace tierd

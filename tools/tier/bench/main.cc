@@ -1,4 +1,4 @@
-// tier-bench: what a configuration of a model brings on this machine, beside what the machine allows.
+// tier-bench: measures the speed of a configuration of a model on this machine, beside the machine's limit.
 #include <fmt/format.h>
 
 #include <cstdio>

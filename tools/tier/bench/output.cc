@@ -99,7 +99,7 @@ std::string notes(const json& tests) {
   return text;
 }
 
-// Where decoding takes its tokens from, and what a block finds when it begins.
+// Describes the source of the decoded tokens, and the state at the beginning of a block.
 std::string text_line(const json& run) {
   const json& text = run["text"];
   const auto uncounted = run["uncounted_tokens"].get<uint64_t>();
@@ -204,7 +204,7 @@ std::string cell(const json& value) {
   return value.is_string() ? csv_quoted(value.get<std::string>()) : value.dump();
 }
 
-// What has one value in every test. Lists have no place in a line, nor have the parts of what is null.
+// Appends the paths of all single values. Lists, and the parts of null values, have no column.
 void add_columns(const json& value, const std::string& path, std::vector<std::string>& names) {
   if (value.is_array()) return;
   if (!value.is_object()) {
@@ -214,7 +214,7 @@ void add_columns(const json& value, const std::string& path, std::vector<std::st
   for (const auto& [key, part] : value.items()) add_columns(part, path + "/" + key, names);
 }
 
-// An object a test; of a sweep, with the values of its point.
+// Returns an object for each test; in a sweep, with the values of its point.
 std::vector<json> lines_of(const json& report) {
   std::vector<json> lines;
   if (!report.contains("sweep")) {

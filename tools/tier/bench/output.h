@@ -1,4 +1,4 @@
-// The report (report.h) as text.
+// Formats the report (report.h) as text.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -8,7 +8,7 @@
 
 namespace tierd {
 
-// md: tables for a person. csv: a line a test, a column a single figure, named by its path ("run.model").
+// md: tables to read. csv: a line a test, a column a single value, named by its path ("run.model").
 std::string to_text(const nlohmann::json& report, Format format);
 
 }  // namespace tierd

@@ -22,12 +22,12 @@ constexpr const char* kRateOption = "--peer-rate";
 constexpr size_t kMostOutput = size_t{4} << 20;
 constexpr size_t kLastLines = 10;
 
-// The error, and below it what the peer said last.
+// Appends the peer's last lines to the error.
 Error with_last_lines(Error error, std::string_view output) {
   while (!output.empty() && output.back() == '\n') output.remove_suffix(1);
   error.detail += output.empty() ? "; it printed nothing" : "; its last lines:";
   while (!output.empty() && error.more.size() < kLastLines) {
-    const size_t begin = output.rfind('\n') + 1;  // 0 where it is the only line left
+    const size_t begin = output.rfind('\n') + 1;  // 0 if only one line is left
     error.more.insert(error.more.begin(), "  " + std::string(output.substr(begin)));
     output = output.substr(0, begin == 0 ? 0 : begin - 1);
   }
@@ -78,7 +78,7 @@ Result<double> RatePattern::find(std::string_view output) const {
                                 0, 0, match.get(), nullptr);
   if (found < 0) return Error{Code::not_found, kRateOption, "does not match the peer's output"};
   const PCRE2_SIZE* bounds = pcre2_get_ovector_pointer(match.get());
-  // A group that took no part in the match has no bounds.
+  // A group that did not take part in the match has no bounds.
   const std::string_view text =
       found < 2 ? std::string_view() : output.substr(bounds[2], bounds[3] - bounds[2]);
   double rate = 0;
@@ -92,7 +92,7 @@ Result<double> RatePattern::find(std::string_view output) const {
 
 Result<PeerRun> run_peer(const std::string& command, const RatePattern& pattern) {
   const uint64_t begin = now_ns();
-  // A new line before the closing bracket, in case the command ends in a comment.
+  // A newline before the closing bracket, in case the command ends in a comment.
   FILE* pipe = ::popen(("(" + command + "\n) 2>&1").c_str(), "re");
   if (pipe == nullptr) {
     return Error{Code::internal, "--peer", "cannot be started: " + std::generic_category().message(errno)};

@@ -1,4 +1,4 @@
-// Another program that does the same: run as its users run it, its rate taken from what it prints.
+// Runs another program on the same task, as its users run it, and parses its rate from its output.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ class RatePattern {
  public:
   // Error: invalid_argument, naming the place in the expression.
   static Result<RatePattern> compile(const std::string& expression);
-  // The first match in `output`. Errors: not_found; corrupt when the group is no positive number.
+  // Returns the number of the first match in `output`. Errors: not_found; corrupt if it is not positive.
   Result<double> find(std::string_view output) const;
 
  private:
@@ -24,10 +24,10 @@ class RatePattern {
 
 struct PeerRun {
   double rate = 0;
-  double seconds = 0;  // all of the command
+  double seconds = 0;  // of the whole command
 };
 // Runs `command` by the shell and waits. Errors carry the last lines of its output (stdout and stderr
-// together): internal, when it ends with another status than 0; those of RatePattern::find.
+// together): internal, if its exit status is not 0; those of RatePattern::find.
 Result<PeerRun> run_peer(const std::string& command, const RatePattern& pattern);
 
 }  // namespace tierd

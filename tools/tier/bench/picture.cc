@@ -39,7 +39,7 @@ std::optional<double> gigabytes(std::string_view text) {
   return static_cast<double>(*bytes) * kGb;
 }
 
-// How all values of a key are numbers, if they are.
+// A way to read all values of a key as numbers, if there is one.
 struct Reading {
   std::optional<double> (*read)(std::string_view) = nullptr;  // NULL: they are names
   const char* unit = "";

@@ -32,7 +32,7 @@ json shape_json(const Manifest& manifest) {
       {"encoding", manifest.sites.empty() ? "" : std::string(name(manifest.sites.back().encodings.front()))}};
 }
 
-// All tiers' together.
+// The sum over all tiers.
 json budget_json(const Runtime& runtime) {
   std::map<std::string, uint64_t> lines;
   uint64_t capacity = 0, peak = 0;
@@ -51,7 +51,7 @@ double ratio(double a, double b) {
   return b > 0 ? a / b : 0;
 }
 
-// The value of each block, in order.
+// Returns the value of each block, in order.
 std::vector<double> each(const Measurement& result, const std::function<double(const Block&)>& value) {
   std::vector<double> values;
   for (const Round& round : result.rounds) values.push_back(value(round.ours));
@@ -80,7 +80,7 @@ json breakdown_json(const Measurement& result, uint32_t layers) {
   const double other_ns = sum(result, [](const Block& b) { return static_cast<double>(b.times.other_ns()); });
   const double wall_ns = sum(result, [](const Block& b) { return static_cast<double>(b.times.wall_ns); });
   const double wake_ups = sum(result, [](const Block& b) { return static_cast<double>(b.wake_ups); });
-  // Counted over one step more than the others, see Block.
+  // Counted over one step more than the other figures, see Block.
   const auto flash_per_token = [&](uint64_t Block::*field) {
     const double flash_steps = sum(result, [](const Block& b) { return static_cast<double>(b.flash_steps); });
     const double per_step =
@@ -105,7 +105,7 @@ json breakdown_json(const Measurement& result, uint32_t layers) {
           {"kernel_overhead_percent", 100 * ratio(other_ns, wall_ns)}};
 }
 
-// Only decode has a limit: a prompt's tokens share their weights, and arithmetic bounds them, not bandwidth.
+// Only decoding has a limit: a prompt's tokens share their weights, so arithmetic limits them, not bandwidth.
 json limit_json(const Measurement& result) {
   if (result.test.kind != Workload::Kind::decode) return nullptr;
   const auto limit = [](const Block& b) { return limit_of(b.traffic, b.bandwidths); };
@@ -148,7 +148,7 @@ json cache_json(const Measurement& result) {
   return gauges;
 }
 
-// Medians of the blocks; null where nobody knows what the machine draws.
+// Medians over the blocks; null if the machine's power is not known.
 json energy_json(const Measurement& result) {
   const auto& first = result.rounds.front().ours.energy;
   if (!first) return nullptr;
@@ -175,7 +175,7 @@ json energy_json(const Measurement& result) {
           {"sources", std::move(sources)}};
 }
 
-// Means over the sites whose neurons are predicted; null where none are.
+// Means over the sites whose neurons are predicted; null if there are none.
 json prediction_json(const Measurement& result) {
   double used = 0, neurons = 0;
   double recall = 0, precision = 0, missed_mass = 0;

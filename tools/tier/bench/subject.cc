@@ -16,10 +16,10 @@ namespace tierd {
 namespace {
 
 constexpr double kMemorySeconds = 0.5;
-// Less than this may lie in the cores' caches and says nothing about memory.
+// Fewer bytes may fit into the cores' caches, so that memory would not be measured.
 constexpr uint64_t kLeastMemoryBytes = uint64_t{256} << 20;
 
-// Tokens after a text that fill what a cache keeps of the last ones: a prompt's own are kept by none.
+// Tokens decoded after a text to fill caches of the last tokens: no cache keeps those of a prompt.
 constexpr uint32_t kFillingTokens = 16;
 
 StepTimes sum(const StepTimes& a, const StepTimes& b) {
@@ -93,7 +93,7 @@ Result<std::unique_ptr<Subject>> Subject::create(const Arguments& arguments) {
   return subject;
 }
 
-// Tokenizes the text. A context that was not asked for is what the test needs.
+// Tokenizes the text. If no context was requested, sets the one that the tests need.
 Status Subject::read_text(const TextArguments& text, Config& config, const RuntimeOptions& options) {
   TIERD_ASSIGN(const RunPlan plan, plan_run(config, options));
   const Store& store = plan.store;
@@ -124,7 +124,7 @@ Subject::~Subject() {
   if (runtime_) (void)runtime_->engine().drain();
   runtime_.reset();
   cores_.use();
-  ::malloc_trim(0);  // what comes next finds the memory free
+  ::malloc_trim(0);  // so that the next allocations find the memory free
 }
 
 uint32_t Subject::uncounted(Workload::Kind kind) const {
@@ -165,7 +165,7 @@ Status Subject::prefill(uint32_t tokens) {
   return {};
 }
 
-// The tokens that went through: test.tokens or more.
+// Returns how many tokens were processed: test.tokens or more.
 Result<uint64_t> Subject::run_for(const Workload& test, double seconds) {
   const uint64_t begin_ns = runtime_->dispatcher().now_ns();
   uint64_t tokens = 0;
@@ -207,8 +207,8 @@ Result<Block> Subject::run(const Workload& test) {
   }
   TIERD_TRY(engine.drain());
   const ReadCounts flash = runtime_->flash_counts();
-  // What was read ahead is given up now. A step that does not count reads ahead again, so that the first one
-  // that counts finds what it would in the middle of a text.
+  // drain() has given up the neurons that were read ahead. An uncounted step reads ahead again, so that the
+  // first counted step starts as in the middle of a text.
   TIERD_TRY(decode(ahead));
   if (!has_text()) session_->clear();
   engine.reset_times();
@@ -239,7 +239,7 @@ Result<Block> Subject::run(const Workload& test) {
     return static_cast<double>(bytes) / static_cast<double>(block.times.steps);
   };
   block.traffic.weights = per_step(block.times.resident_bytes + block.times.streamed_bytes);
-  // A cache that promises nothing may still have kept something.
+  // A cache that promises nothing may have kept some neurons.
   TIERD_ASSIGN(const PlannedTraffic planned, runtime_->planned_traffic());
   block.traffic.must_read =
       std::min(static_cast<double>(planned.streamed_bytes), per_step(block.times.streamed_bytes));
@@ -250,7 +250,7 @@ Result<double> Subject::memory_bandwidth() {
   TIERD_TRY(runtime_->engine().drain());
   const OnCores everywhere(cores_);
   const uint32_t threads = runtime_->threads();
-  // Over the weights themselves where there are enough: no memory is taken beside the budget.
+  // Measured over the weights if they are large enough, so that no memory outside of the budget is used.
   const std::vector<std::span<const std::byte>> weights = runtime_->arena();
   uint64_t bytes = 0;
   for (const std::span<const std::byte> piece : weights) bytes += piece.size();

@@ -1,5 +1,5 @@
-// The model under test: a runtime, loaded, that runs blocks of tokens and measures the machine in between.
-// Used by one thread, which it binds while it lives.
+// The model under test: a loaded runtime that runs blocks of tokens and measures the machine between them.
+// Used by one thread, which it binds during its lifetime.
 #pragma once
 
 #include <map>
@@ -28,51 +28,51 @@ struct SiteForesight {
 };
 
 struct MemoryHeld {
-  uint64_t bytes = 0;    // of the budget, less the slots that hold no neuron: those take no memory
-  uint64_t weights = 0;  // of them
+  uint64_t bytes = 0;    // of the budget, without empty slots, which take no memory
+  uint64_t weights = 0;  // of `bytes`, the weights
 };
 
-// What was counted while the tokens of a block went through.
+// The counters of a block of tokens.
 struct Block {
   uint64_t tokens = 0;
   double seconds = 0;
   StepTimes times;            // of all its steps
   uint64_t wake_ups = 0;      // of parked threads
-  uint64_t flash_ns = 0;      // with a read in flight, in the course of flash_steps
-  uint64_t checksum_ns = 0;   // of what was read, likewise
-  uint64_t reads = 0;         // given to the device, likewise
-  uint64_t device_bytes = 0;  // that these brought
-  uint64_t flash_steps = 0;   // those of `times` and one that only started the reads ahead
-  // At its end.
+  uint64_t flash_ns = 0;      // with a read in flight, during flash_steps
+  uint64_t checksum_ns = 0;   // verifying reads, during flash_steps
+  uint64_t reads = 0;         // given to the device, during flash_steps
+  uint64_t device_bytes = 0;  // of those reads
+  uint64_t flash_steps = 0;   // the steps of `times`, and one that only started the reads ahead
+  // At the block's end.
   MemoryHeld memory;
   std::map<std::string, double> cache;  // the gauges that the cache has set
   std::vector<SiteForesight> foreseen;  // of sites whose neurons are predicted
   Traffic traffic;
-  Bandwidths bandwidths;               // before and after, the mean
-  std::optional<EnergyTotals> energy;  // its `run` is the block; none: what the machine draws is not known
+  Bandwidths bandwidths;               // mean of before and after
+  std::optional<EnergyTotals> energy;  // `run` is the block; empty: the machine's power is not known
 
   double rate() const { return static_cast<double>(tokens) / seconds; }
 };
 
 class Subject {
  public:
-  // Opens and loads, and reads the text if there is one. Errors: those of plan_run, Runtime::create
-  // and Runtime::load; invalid_argument for a text that the context has no room for.
+  // Opens and loads the model, and reads the text if there is one. Errors: those of plan_run, Runtime::create
+  // and Runtime::load; invalid_argument for a text that exceeds the context.
   static Result<std::unique_ptr<Subject>> create(const Arguments& arguments);
   ~Subject();
 
-  // At least one piece of the test, for arguments.warmup_seconds.
+  // Runs at least one piece of the test, for arguments.warmup_seconds.
   Status warm_up(const Workload& test);
-  // The test once, or again and again for arguments.block_seconds. Starts with an empty context, or with the
+  // Runs the test once, or repeatedly for arguments.block_seconds. Starts with an empty context, or with the
   // text.
   Result<Block> run(const Workload& test);
 
-  // Bytes per second that the compute threads read from memory now.
+  // Measures the bytes per second that the compute threads read from memory now.
   Result<double> memory_bandwidth();
 
   Runtime& runtime() { return *runtime_; }
   size_t prompt_tokens() const { return prompt_.size(); }  // of the text
-  // Tokens that are decoded and do not count when a block begins.
+  // Returns how many uncounted tokens are decoded at the beginning of a block.
   uint32_t uncounted(Workload::Kind kind) const;
 
  private:
@@ -97,7 +97,7 @@ class Subject {
   Random random_;
   Sampler greedy_;
   std::vector<uint32_t> prompt_;  // the text; empty: tokens are random
-  uint32_t next_ = 0;             // how the text goes on
+  uint32_t next_ = 0;             // the next token of the text
   std::unique_ptr<Runtime> runtime_;
   std::unique_ptr<Session> session_;
 };

@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kSweepOption = "--sweep";
 constexpr std::string_view kSetOption = "--set";
-constexpr size_t kMostAxes = 2;  // what a picture shows
+constexpr size_t kMostAxes = 2;  // the most that a picture can show
 
 std::string trimmed(std::string_view text) {
   const size_t begin = text.find_first_not_of(' ');

@@ -1,4 +1,4 @@
-// Keys of the configuration with a list of values each: the same is measured with every combination of them.
+// Keys of the configuration with a list of values each: the tests are run with every combination of them.
 #pragma once
 
 #include <string>
@@ -10,15 +10,15 @@
 namespace tierd {
 
 struct SweepAxis {
-  std::string key;  // as --set takes it
+  std::string key;  // in the syntax of --set
   std::vector<std::string> values;
 };
-// "cache.k=1,2,3": at least one value, none empty, none twice. Error: invalid_argument.
+// Parses "cache.k=1,2,3": at least one value, none empty, no duplicates. Error: invalid_argument.
 Result<SweepAxis> parse_axis(const std::string& text);
 
 struct SweepPoint {
   std::vector<std::string> values;     // [axes]
-  std::vector<std::string> overrides;  // what all points have in common, then "key=value" of each axis
+  std::vector<std::string> overrides;  // those of all points, then "key=value" of each axis
   Config config;
 };
 
@@ -26,12 +26,13 @@ struct Sweep {
   std::vector<SweepAxis> axes;
   std::vector<SweepPoint> points;  // the first axis varies slowest
 };
-// `axes` as parse_axis takes them, one or two; `file` and `overrides` as of load_config. Errors: those of
-// parse_axis and load_config; invalid_argument for a key that something else gives a value as well.
+// `axes`: one or two, in the syntax of parse_axis; `file` and `overrides`: the arguments of load_config.
+// Errors: those of parse_axis and load_config; invalid_argument for a key that has a value from elsewhere
+// too.
 Result<Sweep> make_sweep(const std::vector<std::string>& axes, const std::string& file,
                          const std::vector<std::string>& overrides);
 
-// What is said of a value that --set was to bring in names --sweep, where the user wrote it.
+// Replaces --set by --sweep in an error, since the user wrote the value there.
 Error of_sweep(Error error);
 
 // "cache.k=2, cache.name=lru".

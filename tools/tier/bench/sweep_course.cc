@@ -17,7 +17,7 @@
 namespace tierd {
 namespace {
 
-// The course of one point, and what has come of it.
+// The course of one point, and its results.
 class Point {
  public:
   Point(const Arguments& all, const SweepPoint& point)
@@ -25,7 +25,7 @@ class Point {
     for (const Workload& test : all.tests) tests_.emplace_back().test = test;
   }
 
-  // Adds a round of each test. No two points are in memory together.
+  // Adds a round of each test. Only one point is in memory at a time.
   Status add_round() {
     const Status status = [&]() -> Status {
       TIERD_TRY(course_.load());
@@ -74,14 +74,14 @@ Status check(const Config& config, const RuntimeOptions& options) {
   TIERD_ASSIGN(const TierTable tiers, choose_tiers(config));
   for (const Tier& tier : tiers.memories)
     TIERD_TRY(parse_capacity(tier.config.capacity, tier.key("capacity")));
-  // Made before anything is timed.
+  // The store is made before anything is timed.
   TIERD_ASSIGN(const WriteOptions write, store_options(config, options));
   TIERD_ASSIGN(const FoundStore found, find_store(config.model, SourceOptions{config.tokenizer}, write));
   if (found.source) TIERD_TRY(store_for(*found.source, write));
   return {};
 }
 
-// What all runs agree in; null where they do not.
+// Returns the values in which both runs agree; null for those that differ.
 nlohmann::json common(const nlohmann::json& a, const nlohmann::json& b) {
   if (a == b) return a;
   if (!a.is_object() || !b.is_object()) return nullptr;

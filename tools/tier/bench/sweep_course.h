@@ -1,4 +1,4 @@
-// The order of a sweep: its points in turn, each on a runtime of its own.
+// The order of a sweep: its points alternate, each on a runtime of its own.
 #pragma once
 
 #include <cstddef>
@@ -12,16 +12,16 @@
 
 namespace tierd {
 
-// Calls `once` with 0, 1, 2, 0, 1, 2: `rounds` times with each, so that what changes on the machine in the
-// meantime meets all of them. After an error a point is left out. The errors of all points.
+// Calls `once` with 0, 1, 2, 0, 1, 2: `rounds` times with each, so that changes of the machine affect all
+// points. A point is skipped after an error. Returns the errors of all points.
 std::vector<std::optional<Error>> take_turns(size_t points, uint32_t rounds,
                                              const std::function<Status(size_t point)>& once);
 
-// What can be known before anything is measured: that the stores are there (they are made, if need be), that
-// plugins take what they are told. The error of the first point that has one.
+// Checks everything that can be checked before measuring: makes missing stores, and checks the plugins'
+// parameters. Returns the error of the first point that has one.
 Status check_sweep(const Arguments& arguments);
 
-// The report, see report.h. A point that fails is a part of it: its error.
+// Returns the report, see report.h. A point that fails appears with its error.
 nlohmann::json measure_sweep(const Arguments& arguments);
 
 }  // namespace tierd

@@ -18,7 +18,7 @@ std::string percent(const json& share) {
   return fmt::format("{:.3g} %", 100 * share.get<double>());
 }
 
-// What some test of some point has.
+// Columns that at least one test of a point needs.
 struct Extras {
   std::set<std::string> gauges;  // of the cache
   bool prediction = false;

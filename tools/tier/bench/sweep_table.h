@@ -1,4 +1,4 @@
-// The points of a sweep, as a table for a person.
+// A table of the points of a sweep.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -6,7 +6,7 @@
 
 namespace tierd {
 
-// A row a point and test; of one that failed, its error. `report` as in report.h.
+// A row for each point and test; for a failed point, its error. `report` as in report.h.
 std::string sweep_table(const nlohmann::json& report);
 
 }  // namespace tierd

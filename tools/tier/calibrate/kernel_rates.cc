@@ -23,8 +23,8 @@ namespace {
 
 constexpr uint32_t kCols = 4096;
 constexpr uint64_t kWeightBytes = uint64_t{256} << 20;  // well above the caches
-constexpr uint64_t kCallBytes = uint64_t{32} << 20;     // as some operators of a model
-constexpr uint64_t kOfColumns = 2;  // one of so many is used: the papers leave out half and more
+constexpr uint64_t kCallBytes = uint64_t{32} << 20;     // the size of some operators of a model
+constexpr uint64_t kOfColumns = 2;  // one column of so many is used: the papers leave out half and more
 constexpr uint32_t kGemmGroups = 4096 / kGroupRows;
 constexpr uint32_t kGemmTokens = 64;
 constexpr uint64_t kHugePage = uint64_t{2} << 20;
@@ -33,11 +33,11 @@ struct FreeWeights {
   void operator()(std::byte* memory) const { std::free(memory); }
 };
 
-// How calls follow each other: at once, or after as long a pause as waiting for a disk takes.
+// The interval between calls: none, or a pause as long as a wait for a disk.
 enum class Calls : uint8_t { at_once, after_pauses };
 constexpr std::chrono::milliseconds kPause(5);
 
-// Calls a second of the time that they take.
+// Returns calls per second of the calls' own time.
 double repeat(Calls calls, double seconds, const std::function<void()>& call) {
   call();  // the first one wakes threads and fills caches
   const uint64_t begin_ns = now_ns();
@@ -52,10 +52,10 @@ double repeat(Calls calls, double seconds, const std::function<void()>& call) {
   return static_cast<double>(n) * 1e9 / static_cast<double>(busy_ns);
 }
 
-// The best kernels of this processor, and weights for them: the same bytes in each encoding.
+// The best kernels of this processor, and weights for them: the same bytes for each encoding.
 class Kernels {
  public:
-  // Errors: no_space, when memory or threads are not to be had.
+  // Error: no_space, if memory or threads are not available.
   static Result<Kernels> create(uint32_t threads) {
     Kernels kernels;
     kernels.weights_.reset(static_cast<std::byte*>(std::aligned_alloc(kHugePage, kWeightBytes)));
@@ -63,7 +63,7 @@ class Kernels {
       return Error{Code::no_space, "kernel rates",
                    fmt::format("no memory for {} B of weights", kWeightBytes)};
     ::madvise(kernels.weights_.get(), kWeightBytes, MADV_HUGEPAGE);
-    // As scale or value these bytes are a small normal number in every encoding.
+    // These bytes are a small normal number in every encoding, as scale or as value.
     std::memset(kernels.weights_.get(), 0x11, kWeightBytes);
     try {
       kernels.team_ = std::make_unique<Team>(Team::Options{.workers = threads});
@@ -76,7 +76,7 @@ class Kernels {
     return kernels;
   }
 
-  // All weights, in turn, by one token: bytes a second.
+  // Multiplies all weights, in turn, by one token; returns bytes per second.
   double gemv(Encoding e, bool int8, Calls calls, double seconds) {
     const uint64_t groups = kCallBytes / group_bytes(e, kCols);
     uint64_t at = 0;
@@ -87,14 +87,14 @@ class Kernels {
     return repeat(calls, seconds, multiply_next) * static_cast<double>(groups * group_bytes(e, kCols));
   }
 
-  // Some weights, which stay in caches, by many tokens: multiply-adds a second.
+  // Multiplies weights that stay in caches by many tokens; returns multiply-adds per second.
   double gemm(Encoding e, bool int8, double seconds) {
     return repeat(Calls::at_once, seconds, [&] { multiply(e, int8, 0, kGemmGroups, kGemmTokens); }) *
            kGemmGroups * kGroupRows * kCols * kGemmTokens;
   }
 
-  // As an operator's channels, runs of which are added up; workers share the outputs. Bytes a second of those
-  // that are used; 0 for K-quants, which have no columns.
+  // Adds runs of columns, as of an operator's channels; workers share the outputs. Returns the bytes per
+  // second of used columns; 0 for K-quants, which have no columns.
   double columns(Encoding e, bool int8, Calls calls, double seconds) {
     if (is_k_quant(e)) return 0;
     const uint64_t bytes = encoded_bytes(e, kCols);

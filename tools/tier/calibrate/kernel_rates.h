@@ -1,4 +1,4 @@
-// How fast the kernels of tiers/compute multiply on this machine.
+// Measures how fast the kernels of tiers/compute multiply on this machine.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace tierd {
 
-// Each encoding with the best kernels of this processor on `threads` threads, one call after the other, and
-// after pauses; each rate for `seconds`. Errors: no_space, when memory or threads are not to be had.
+// Measures each encoding with the best kernels of this processor on `threads` threads, in consecutive calls
+// and after pauses; each rate for `seconds`. Error: no_space, if memory or threads are not available.
 Result<std::vector<KernelRate>> measure_kernels(uint32_t threads, double seconds);
 
 }  // namespace tierd

@@ -30,7 +30,7 @@ const ReadPoint& find(const Machine& machine, uint64_t read_bytes, uint32_t dept
   });
 }
 
-// Read sizes downwards; reads in flight across, in order on the left, at random on the right.
+// Rows: read sizes; columns: reads in flight, sequential on the left, random on the right.
 std::string read_table(const Machine& machine) {
   std::set<uint64_t> sizes;
   std::set<uint32_t> depths;

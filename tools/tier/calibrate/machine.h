@@ -1,4 +1,4 @@
-// What was measured, as a table for a person and as TOML for configs/hardware.
+// The measurements, as a table to read and as TOML for configs/hardware.
 #pragma once
 
 #include <cstdint>
@@ -27,25 +27,25 @@ struct Machine {
   uint32_t cores = 0;
   uint64_t memory_bytes = 0;
   std::string measured;       // date and time, UTC
-  std::string device;         // what the file was read with
-  std::string folder;         // on the disk that was read
-  double check_rate = 0;      // bytes a second that a thread checks
-  double copy_rate = 0;       // and copies
-  uint64_t thread_ns = 0;     // that a read takes of the thread that asks for it
-  TouchLatency touch;         // before anything else was read of the file
-  bool just_written = false;  // the file: what lies below a virtual disk may have it still
-  uint32_t round = 1;         // reads that the disk tells of together
+  std::string device;         // the device that read the file
+  std::string folder;         // on the measured disk
+  double check_rate = 0;      // bytes per second that a thread verifies
+  double copy_rate = 0;       // bytes per second that a thread copies
+  uint64_t thread_ns = 0;     // processor time that a read takes of its thread
+  TouchLatency touch;         // before any other read of the file
+  bool just_written = false;  // the file is new: a cache below a virtual disk may still hold it
+  uint32_t round = 1;         // reads that the disk completes together
   std::vector<ReadPoint> reads;
   std::vector<MemoryPoint> memory;
-  std::string kernels;  // the instruction set that was measured
+  std::string kernels;  // the measured instruction set
   uint32_t kernel_threads = 0;
   std::vector<KernelRate> rates;
 };
 
-// Host, processor, cores, memory and time; nothing measured yet.
+// Returns host, processor, cores, memory and time, without measurements.
 Machine describe_machine();
 
-// The fastest sequential point, and the one with the fewest bytes in flight that comes within 5 % of it.
+// Return the fastest sequential point, and the one with the fewest bytes in flight within 5 % of it.
 const ReadPoint& fastest(const Machine& machine);
 const ReadPoint& leanest(const Machine& machine);
 

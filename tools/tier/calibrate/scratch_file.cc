@@ -30,7 +30,7 @@ Error failed(const std::string& folder, std::string_view what, int error) {
           fmt::format("{}: {}", what, std::generic_category().message(error))};
 }
 
-// A file system without direct I/O refuses at the open or at the first write.
+// A file system without direct I/O refuses it at open() or at the first write.
 bool write_at(int fd, const std::byte* bytes, uint64_t n, uint64_t offset) {
   while (n != 0) {
     const ssize_t written = ::pwrite(fd, bytes, n, static_cast<off_t>(offset));
@@ -74,7 +74,7 @@ Result<ScratchFile> make_scratch_file(const std::string& folder, uint64_t bytes,
   }
   Progress progress("writing the file to measure on", bytes, quiet);
   for (uint64_t offset = 0; offset < bytes; offset += kChunkBytes) {
-    // No two blocks are the same, so that a clever disk gains nothing.
+    // All blocks differ, so that a disk that deduplicates gains nothing.
     for (uint64_t at = 0; at < kChunkBytes; at += kDirectIoAlignment) {
       const uint64_t mark = offset + at;
       std::memcpy(chunk.get() + at, &mark, sizeof mark);

@@ -1,5 +1,5 @@
-// A file of incompressible bytes to measure reads on. It has no name from the start, so that it is gone when
-// the program is, however that ends.
+// A file of incompressible bytes for measuring reads. It is nameless from the start, so that it vanishes
+// however the program ends.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct ScratchFile {
   std::string path() const { return "/proc/self/fd/" + std::to_string(file.get()); }
 };
 
-// Writes `bytes` in `folder`, past the page cache where the file system can, and waits for the disk.
+// Writes `bytes` in `folder`, past the page cache if the file system supports it, and waits for the disk.
 // Errors: no_space, io_error, naming the folder.
 Result<ScratchFile> make_scratch_file(const std::string& folder, uint64_t bytes, bool quiet);
 

@@ -1,4 +1,4 @@
-// tier-calibrate: measures what bounds this machine and writes it down as a device description.
+// tier-calibrate: measures the limits of this machine and writes them as a device description.
 #include <fmt/format.h>
 #include <sys/vfs.h>
 
@@ -51,7 +51,7 @@ struct Options {
   bool quiet = false;
 };
 
-// What is measured: every size at every depth, `rounds` times over, each point for `seconds`.
+// The measurements: every size at every depth, `rounds` times, each point for `seconds`.
 struct Plan {
   std::vector<uint64_t> sizes;
   std::vector<uint32_t> depths;
@@ -59,10 +59,9 @@ struct Plan {
   double seconds = 0;
   const char* file_size = nullptr;
 };
-// The flash agent keeps 128 reads in flight, unless it is told otherwise, and asks for an eighth of them at
-// once.
+// The flash agent keeps 128 reads in flight by default, and submits an eighth of them at once.
 constexpr uint32_t kAtOnce = 16;
-// Weights of 256 MiB, which no cache holds, are multiplied; all else is less.
+// The kernels multiply weights of 256 MiB, which no cache holds; all other measurements need less.
 constexpr uint64_t kMostBytes = uint64_t{264} << 20;
 
 Plan make_plan(bool quick) {
@@ -88,7 +87,7 @@ void warn_if_in_memory(const std::string& path) {
   }
 }
 
-// Whole rounds over all points, so that a disk that bursts and throttles does so for all alike.
+// Whole rounds over all points, so that bursts and throttling of the disk affect all alike.
 Status measure_flash(const std::string& path, const Plan& plan, const Options& options, Machine& machine) {
   struct Samples {
     std::vector<double> sequential;
@@ -137,7 +136,7 @@ Status measure_flash(const std::string& path, const Plan& plan, const Options& o
   return {};
 }
 
-// 1, 2, 4 … and all.
+// Measures with 1, 2, 4 … and all threads.
 Status measure_memory(const Plan& plan, const Options& options, Machine& machine) {
   const uint32_t most = options.threads != 0 ? options.threads : machine.cores;
   for (uint32_t threads = 1;; threads = std::min(threads * 2, most)) {
@@ -153,9 +152,9 @@ Status measure_memory(const Plan& plan, const Options& options, Machine& machine
   }
 }
 
-// Checks 64 MiB in pieces of one, which are more than this core's caches hold: a disk has just written to
-// memory what a run checks. What is copied has landed in a few pieces, again and again, and has just been
-// checked.
+// Verifies 64 MiB in pieces of 1 MiB, more than this core's caches hold: a run verifies bytes that a disk has
+// just written to memory. The bytes that are copied have landed in a few reused pieces and have just been
+// verified.
 void measure_checks(const Plan& plan, Machine& machine) {
   constexpr size_t kRead = size_t{1} << 20, kReads = 64, kCopy = size_t{16} << 10;
   std::vector<std::byte> bytes(kRead * kReads, std::byte{7});
@@ -186,7 +185,7 @@ Status measure_compute(const Plan& plan, const Options& options, Machine& machin
   return {};
 }
 
-// The folder whose disk is measured; that of the stores is made.
+// Returns the folder whose disk is measured; the folder of the stores is created.
 Result<std::string> folder_of(const Options& options) {
   if (!options.folder.empty()) return options.folder;
   if (!options.file.empty()) return std::filesystem::path(options.file).parent_path().string();

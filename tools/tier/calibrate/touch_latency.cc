@@ -45,7 +45,7 @@ Result<TouchLatency> measure_touch(const std::string& path, uint64_t seed) {
   }
   const std::unique_ptr<void, decltype(&std::free)> memory(std::aligned_alloc(4096, kTouchBytes), &std::free);
   if (memory == nullptr) return Error{Code::no_space, path, "no memory for a read"};
-  // One place in each equal part of the file, so that none is read twice in a pass.
+  // One place in each equal part of the file, so that a pass reads no place twice.
   const auto places = static_cast<uint32_t>(std::min<uint64_t>(kPlaces, blocks));
   Random random(seed);
   std::vector<uint64_t> offsets;

@@ -1,6 +1,6 @@
-// How long one read alone takes, of places that nobody has read before and of the same places again. Below a
-// virtual disk its host may keep what was read, or have to fetch it first: a file whose first touch takes
-// longer than its second is measured too fast by whoever reads it twice.
+// Measures the time of a single read at places that were not read before, and at the same places again. The
+// host of a virtual disk may cache the file, or have to load it first: if the first touch of a file is slower
+// than the second, a benchmark that reads it twice overestimates the disk.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ struct TouchLatency {
   Pass first, again;
 };
 
-inline constexpr uint64_t kTouchBytes = uint64_t{16} << 10;  // of a read
+inline constexpr uint64_t kTouchBytes = uint64_t{16} << 10;  // bytes of a read
 
-// Reads up to 400 places all over the file, past the page cache, one after the other, then the same ones once
-// more. Errors: not_found, io_error; invalid_argument for a file of less than one read.
+// Reads up to 400 places all over the file, past the page cache, one after the other, and then once more.
+// Errors: not_found, io_error; invalid_argument for a file of less than one read.
 Result<TouchLatency> measure_touch(const std::string& path, uint64_t seed);
 
 }  // namespace tierd

@@ -11,7 +11,7 @@ namespace {
 // Tokens of a window whose logits are held at once.
 constexpr size_t kChunkTokens = 64;
 
-// One run, its session, and the logits of the present chunk.
+// A run, its session, and the logits of the current chunk.
 class Reader {
  public:
   explicit Reader(const Contestant& contestant)
@@ -63,7 +63,7 @@ Result<Verdict> compare_on(const Contest& contest, ReferenceThread& thread,
     store.begin_window();
     if (published) published->begin_window();
     const std::span tokens(window);
-    // The last token is only predicted.
+    // The last token is only predicted, never an input.
     for (size_t at = 0; at + 1 < tokens.size();) {
       const auto chunk = tokens.subspan(at, std::min(kChunkTokens, tokens.size() - 1 - at));
       // The references compute while the subject waits for its devices.

@@ -1,4 +1,4 @@
-// Compares the distributions of the next token that several runs of one model give for a text.
+// Compares the distributions of the next token between several runs of one model, over a text.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@
 
 namespace tierd {
 
-// A run that is fed the text, and the tokens that one of its steps takes.
+// A run that reads the text, and the tokens that one of its steps processes.
 struct Contestant {
   Engine* engine = nullptr;
   uint32_t step_tokens = 1;
 };
 
 struct Contest {
-  Contestant subject;                   // as the configuration says
-  Contestant store;                     // the subject's store with nothing left out
-  std::optional<Contestant> published;  // the file as published; none: its values are those of the store
+  Contestant subject;                   // as configured
+  Contestant store;                     // the subject's store, all neurons used
+  std::optional<Contestant> published;  // the file as published; empty: its values equal the store's
 };
 
 struct Verdict {
@@ -33,9 +33,9 @@ struct Verdict {
   uint64_t tokens() const { return subject.tokens(); }
 };
 
-// Feeds each window to every run from an empty context and compares the logits after each token. The subject
-// is driven by the caller's thread, the references by `thread`, on which they were made. `progress` receives
-// the number of tokens that all runs have passed since its last call. Errors: those of Engine::step.
+// Feeds each window to every run from an empty context and compares the logits after each token. The caller's
+// thread drives the subject; `thread`, on which the references were made, drives those. `progress` receives
+// the number of tokens that all runs have processed since its last call. Errors: those of Engine::step.
 Result<Verdict> compare_on(const Contest& contest, ReferenceThread& thread,
                            const std::vector<std::vector<uint32_t>>& windows,
                            const std::function<void(uint64_t)>& progress);

@@ -12,21 +12,21 @@
 
 namespace tierd {
 
-// How the verdict came about.
+// How the verdict was obtained.
 struct VerdictFacts {
   std::string text;            // the path of the text
-  bool against_store = false;  // the values of the file as published are others than those of the store, and
-                               // it was not run
-  bool as_decoding = true;     // rows of one step did not change what is used
+  bool against_store = false;  // the file as published has other values than the store, and was not run
+  bool as_decoding = true;     // rows of one step do not change which neurons are used
 };
 
 struct KeptVerdict {
-  std::string path;     // of its file; empty: it was not kept
-  std::string why_not;  // empty as well: the configuration loses nothing, so that there is nothing to keep
+  std::string path;     // of its file; empty: it was not stored
+  std::string why_not;  // empty too if the configuration is lossless, so that there is nothing to store
 };
 
-// `settings`: of the subject; none for a configuration that is not lossy. Error: that of read_text_file, for
-// a text that cannot be read a second time. What keeps the verdict from being written is no error.
+// `settings`: those of the subject; empty for a configuration that is not lossy. Error: that of
+// read_text_file, for a text that cannot be read a second time. A failure to write the verdict is returned in
+// `why_not`.
 Result<KeptVerdict> keep_verdict(const Runtime& subject, const std::optional<LossSettings>& settings,
                                  const Verdict& verdict, const VerdictFacts& facts);
 

@@ -1,4 +1,4 @@
-// tier-compare: what a configuration loses on a text.
+// tier-compare: measures the loss of a configuration on a text.
 #include <fmt/format.h>
 
 #include <initializer_list>
@@ -56,7 +56,7 @@ constexpr const char* kAbout =
     "on standard error that says why.\n";
 
 constexpr uint32_t kRowsAtOnce = 64;     // of a run whose rows may be computed together
-constexpr uint32_t kMeasuredSteps = 16;  // of one token: each such step measures what was not predicted
+constexpr uint32_t kMeasuredSteps = 16;  // of one token: each such step measures the missed neurons
 
 struct Options {
   ModelArguments model;
@@ -83,7 +83,7 @@ Result<std::unique_ptr<Runtime>> make_run(const Config& config, const Options& o
   return Runtime::create(std::move(plan), run);
 }
 
-// Bytes of a run's budgets whose pages may not have been taken yet, which happens when they are first used.
+// Returns the bytes of a run's budgets that may not be committed yet: pages are at their first use.
 uint64_t unfilled(const Runtime& run, bool loaded) {
   uint64_t bytes = 0;
   for (size_t tier = 0; tier < run.plan().tiers.memories.size(); ++tier) {
@@ -95,15 +95,15 @@ uint64_t unfilled(const Runtime& run, bool loaded) {
   return bytes;
 }
 
-// Checks that this run can be filled beside those that are loaded: what it was planned with was free then.
+// Checks that the run fits beside the loaded ones: each was planned with memory that was free at that time.
 Status expect_room(const Runtime& run, std::initializer_list<const Runtime*> loaded) {
   uint64_t bytes = unfilled(run, false);
   for (const Runtime* other : loaded) bytes += unfilled(*other, true);
   return expect_memory(bytes, "the run that is judged and its references");
 }
 
-// The run that is judged. A run of one token a step has the memory that tierd gives it: what is measured in
-// it for the report alone lies beside.
+// The run that is compared. With one token a step it has the memory that tierd would give it; memory for
+// measurements of the report is outside of it.
 struct Subject {
   std::unique_ptr<Runtime> run;
   std::optional<LossSettings> settings;  // none: the configuration is not lossy
@@ -111,7 +111,7 @@ struct Subject {
   bool rows_apart = true;
 };
 
-// `as_asked`: measure_every of the user. Another one measures for the report alone.
+// `as_asked`: the user's measure_every. Another value measures only for the report.
 Result<Subject> start_subject(const Config& config, uint32_t as_asked, const Options& options,
                               uint32_t step_tokens) {
   const RuntimeOptions run = runtime_options(options, step_tokens, config.measure_every != as_asked);
@@ -126,8 +126,8 @@ Result<Subject> start_subject(const Config& config, uint32_t as_asked, const Opt
   return subject;
 }
 
-// A predictor that learns from what has fired would learn from passes that are measured, and lose less than
-// it does without them.
+// Returns whether measuring keeps the result: a predictor that learns from fired neurons would learn from
+// measured passes, and lose less than without them.
 Result<bool> may_be_measured(const Config& config) {
   if (config.measure_every != 0) return false;
   TIERD_ASSIGN(const ChosenStrategy predictor,
@@ -188,9 +188,9 @@ Status compare(const Options& options) {
     return Error{Code::invalid_argument, "run.execute",
                  "\"trace\" computes nothing, so that there is nothing to compare; expected \"real\""};
   }
-  // It begins before the subject binds the main thread, whose cores it would have.
+  // The thread starts before the subject binds the main thread, whose cores it would inherit.
   ReferenceThread thread;
-  // The subject takes its memory first: what the others may have is planned by what is left.
+  // The subject allocates its memory first: the references are planned with the rest.
   TIERD_ASSIGN(const Subject subject, make_subject(config, options));
   TIERD_TRY(subject.run->load());
   const RunPlan& plan = subject.run->plan();

@@ -1,5 +1,5 @@
-// The one thread that makes, loads and drives the reference runs. An engine belongs to one thread, as its
-// io_uring does: reads that another thread submits are never completed.
+// The one thread that makes, loads and drives the reference runs. An engine belongs to one thread, because
+// its io_uring does: reads that another thread submits are never completed.
 #pragma once
 
 #include <boost/asio/post.hpp>
@@ -14,13 +14,13 @@ namespace tierd {
 
 class ReferenceThread {
  public:
-  // The subject waits for its devices and has its cores at once when they answer: the references take what is
-  // left.
+  // The thread has low priority: the subject gets its cores at once when its devices complete a read, and the
+  // references use the remaining time.
   ReferenceThread() {
     run([] { give_way(); }).get();
   }
 
-  // Runs a task on the thread, after those before it. The future has its result.
+  // Runs a task on the thread, after earlier tasks. The future has its result.
   template <class Task>
   std::future<std::invoke_result_t<Task>> run(Task task) {
     std::packaged_task<std::invoke_result_t<Task>()> packaged(std::move(task));

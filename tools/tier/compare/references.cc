@@ -16,7 +16,7 @@ constexpr uint32_t kStepTokens = 64;
 constexpr std::string_view kNoPublished = "none";
 constexpr std::string_view kShape = ".toml";  // a model without weights
 
-// A configuration of everything in one DRAM tier, without a model.
+// Returns a configuration with everything in one DRAM tier, without a model.
 Config resident(const Config& subject) {
   Config config;
   config.tokenizer = subject.tokenizer;
@@ -26,7 +26,7 @@ Config resident(const Config& subject) {
   config.ubatch = kStepTokens;
   config.kv = subject.kv;
   config.seed = subject.seed;
-  config.bind = false;  // a core that the subject's thread is bound to
+  config.bind = false;  // else to the core of the subject's thread
   config.activations = "f32";
   config.kernels = subject.kernels;
   config.plugin_path = subject.plugin_path;

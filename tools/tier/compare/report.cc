@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kMostSiteLines = 16;  // beyond them the screen has a line for each kind of operator
+constexpr size_t kMostSiteLines = 16;  // with more sites the text has one line for each kind of operator
 
 json divergence_json(const Loss& loss) {
   return {{"mean", loss.mean_divergence()},
@@ -21,7 +21,7 @@ json divergence_json(const Loss& loss) {
           {"most", loss.divergence_quantile(1)}};
 }
 
-// One run against another.
+// Returns the figures of one run against another.
 json loss_json(const Loss& loss) {
   const double reference = loss.reference_perplexity(), subject = loss.subject_perplexity();
   return {{"reference_perplexity", reference},

@@ -1,4 +1,4 @@
-// The verdict of a comparison, for machines and for people.
+// The verdict of a comparison, as JSON and as text.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -10,11 +10,11 @@
 
 namespace tierd {
 
-// How the comparison was made, beside what `subject` knows itself.
+// How the comparison was made, beside the properties of `subject`.
 struct ComparisonFacts {
   uint32_t step_tokens = 1;           // of the subject
   std::string published;              // the path of the file as published; empty: it was not run
-  std::string why_without_published;  // where it was not
+  std::string why_without_published;  // if it was not run
   KeptVerdict kept = {};
 };
 

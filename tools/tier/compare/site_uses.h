@@ -1,4 +1,4 @@
-// How well it was predicted what a run's steps use.
+// How well the neurons of a run's steps were predicted.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -7,10 +7,10 @@
 
 namespace tierd {
 
-// One object a site that was measured, [{"site", "rows", "active", "predicted", "recall", ...}], and a last
-// one, "all", of the sums. Shares are between 0 and 1.
+// Returns an object for each measured site, [{"site", "rows", "active", "predicted", "recall", ...}], and a
+// last one, "all", with the sums. Shares are between 0 and 1.
 nlohmann::json measured_sites(const Runtime& run);
-// The same, where a model has many sites, one object for each kind of operator.
+// The same with one object for each kind of operator, for models with many sites.
 nlohmann::json measured_operators(const Runtime& run);
 
 }  // namespace tierd

@@ -34,12 +34,12 @@ constexpr const char* kBehind =
     "a run begins when the move that it names is over, and is cancelled where that has failed";
 constexpr const char* kErrors = "what cannot be done is answered with its status and the first bad unit";
 
-constexpr int kLongestMs = 60'000;  // for a device to come back
-// A call that gives up its core for longer than this has waited. A single one may have met a lock.
+constexpr int kLongestMs = 60'000;  // limit for a device's answer
+// A call that gives up its core for longer than this has waited. A single such call may have met a lock.
 constexpr uint64_t kWaitNs = 5'000'000;
 constexpr uint32_t kMostWaits = 8;
 // An agent that waits does so in each trial. On a loaded machine, the thread that holds a lock or a page may
-// have no core for a while, in some trials.
+// have no core for a while, so that waits show in some trials only.
 constexpr uint32_t kTrials = 5;
 constexpr std::chrono::milliseconds kBetweenTrials{100};
 constexpr size_t kMessages = 400;
@@ -48,11 +48,11 @@ uint64_t key(const MessageId& id) {
   return uint64_t{id.slot} << 32 | id.generation;
 }
 
-// The kernel's side: remembers what was accepted and checks each completion against it. After what makes it
-// useless to go on (an exception, a message that is lost) every call answers at once, with nothing.
+// The kernel's side: records accepted messages and checks each completion against them. After an exception or
+// a lost message, which make further calls useless, every call returns at once with an empty result.
 class Kernel {
  public:
-  // Adds the calls that wait to `waits`.
+  // Adds the number of calls that waited to `waits`.
   Kernel(AgentWorld& world, Report& report, uint32_t& waits)
       : world_(world), report_(report), waits_(waits) {}
   ~Kernel() {
@@ -62,9 +62,9 @@ class Kernel {
   Kernel(const Kernel&) = delete;
   Kernel& operator=(const Kernel&) = delete;
 
-  // False for busy.
+  // Returns false for busy.
   bool submit(const Request& request) {
-    // The payload goes when the call is over; what it refers to stays.
+    // The payload is destroyed after the call; the lists that it refers to stay.
     auto payload = std::make_unique<Payload>(request.payload);
     const Submit answer =
         call(Submit::busy, [&] { return world_.agent().submit(request.message, *payload); });
@@ -73,7 +73,7 @@ class Kernel {
     open_.emplace(key(request.message.id), request.message);
     return true;
   }
-  // With a credit to spare.
+  // Requires a free credit.
   void must_submit(const Request& request) {
     const bool taken = submit(request);
     check(kCredits, taken, [&] {
@@ -95,8 +95,8 @@ class Kernel {
     for (size_t i = 0; i < n && !over_; ++i) complete(done[i]);
     return over_ ? 0 : n;
   }
-  // Until nothing is open, or `enough` has completed; `between` comes after each drive. Sleeps on the agent's
-  // descriptor whenever that is idle, so that a wake-up that is lost shows.
+  // Drives and polls until nothing is open, or `enough` messages have completed; calls `between` after each
+  // drive. Sleeps on the agent's descriptor whenever the agent is idle, so that a lost wake-up shows.
   void drain(
       size_t room = 16, size_t enough = SIZE_MAX, const std::function<void()>& between = [] {}) {
     const uint64_t begin_ns = now_ns();
@@ -121,7 +121,7 @@ class Kernel {
   void check(const char* rule, bool holds, const std::function<std::string()>& example) {
     if (!over_) report_.check(rule, holds, example);
   }
-  // Statuses of all completed work.
+  // Checks the statuses of all completed work.
   void check_all_ok() {
     for (const auto& [message, done] : completed_) {
       check(kStatus, done.status == DoneStatus::ok || !world_.promises(), [&, status = done.status] {
@@ -157,7 +157,7 @@ class Kernel {
     completed_.emplace_back(found->second, done);
     open_.erase(found);
   }
-  // What it throws is noted, and whether it sleeps.
+  // Calls the agent, and records exceptions and waits.
   template <class T, class Call>
   T call(T nothing, Call ask) {
     if (over_) return nothing;
@@ -235,7 +235,7 @@ void is_busy_without_credit_and_keeps_nothing(const AgentCase& tried, uint64_t s
   const uint32_t credits = world->agent().credits();
   for (uint32_t i = 0; i < credits; ++i) kernel.must_submit(world->work());
   const Request refused = world->work();
-  // A credit comes back with the polled completion, not before.
+  // A credit is free only after the completion has been polled.
   const auto refuse = [&] {
     if (!kernel.over() && kernel.submit(refused)) {
       kernel.check(kCredits, false, [] { return "more were taken than there are credits"; });
@@ -259,7 +259,7 @@ void answers_a_cancel_of_whatever(const AgentCase& tried, uint64_t seed, Report&
     if (spare() < 2) kernel.drain(4, 2);
     if (kernel.over()) break;
     kernel.must_submit(world->work());
-    // One that is open, or was, or never came.
+    // The id of a message that is open, has ended, or never existed.
     MessageId target = {.slot = 0x0fffffff, .generation = 678};
     const auto& open = kernel.open_messages();
     if (!open.empty() && random.below(4) != 0) {
@@ -309,7 +309,7 @@ void begins_a_run_behind_its_move(const AgentCase& tried, uint64_t seed, Report&
     const std::optional<AgentWorld::Behind> behind = world->behind(fails);
     if (!behind || behind->moves.size() >= world->agent().credits()) return;
     for (const Request& move : behind->moves) kernel.must_submit(move);
-    if (fails && random.below(2) == 0) kernel.drain();  // the run comes when that is known
+    if (fails && random.below(2) == 0) kernel.drain();  // the run arrives after the failure is known
     kernel.must_submit(behind->run);
     kernel.drain();
     if (kernel.over()) return;
@@ -334,7 +334,7 @@ void says_what_it_cannot_do(const AgentCase& tried, uint64_t seed, Report& repor
                          bad.first_bad);
     });
   }
-  // And goes on as if nothing had been.
+  // The agent continues as if nothing had happened.
   kernel.must_submit(world->work());
   kernel.drain();
   if (kernel.over()) return;
@@ -342,7 +342,7 @@ void says_what_it_cannot_do(const AgentCase& tried, uint64_t seed, Report& repor
                [] { return "not after errors"; });
 }
 
-// Tries the rule. Where calls waited it is tried again, and the trial with the fewest of them counts.
+// Tries the rule. If calls waited it is tried again, and the trial with the fewest waits counts.
 template <void (*kRule)(const AgentCase&, uint64_t, Report&, uint32_t&)>
 void try_rule(const AgentCase& tried, uint64_t seed, Report& report) {
   uint32_t fewest = UINT32_MAX;
@@ -379,7 +379,7 @@ void run_agent_suite(const AgentChoice& choice, const SuiteOptions& options, Rep
     for (const AgentRule& rule : kRules) {
       try {
         rule.check(tried, options.seed, report);
-      } catch (const std::exception& error) {  // of what the kernel asks beside its three calls
+      } catch (const std::exception& error) {  // thrown by other functions than submit, drive and poll
         report.check(kThrows, false, [&] { return std::string(error.what()); });
       } catch (...) {
         report.check(kThrows, false, [] { return "something"; });

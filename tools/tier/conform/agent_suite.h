@@ -1,4 +1,4 @@
-// The rules that every agent must keep (tiers/README.md), whatever its memory is.
+// The rules that every agent must keep (tiers/README.md), whatever its memory.
 #pragma once
 
 #include <cstdint>
@@ -17,28 +17,29 @@
 
 namespace tierd {
 
-// An agent with what it needs to live, and messages for it. What is wrong is told as text; empty: nothing.
-// A message and what it refers to, which stays as it is until the world has been told of its completion.
+// A message and the lists that it refers to, which stay unchanged until AgentWorld::completed().
 struct Request {
   Message message;
   Payload payload = {};
 };
 
+// An agent, the objects that it needs, and messages for it.
 class AgentWorld {
  public:
   virtual ~AgentWorld() = default;
   virtual Agent& agent() = 0;
-  // A message with work, with an id of its own; it ends ok, where the agent promises anything.
+  // Returns a message with work, with a new id; it must end ok if the agent promises anything.
   virtual Request work() = 0;
   virtual bool promises() const { return true; }
-  // Advice about a message.
+  // Returns a `raise` or `cancel` of a message.
   virtual Request control(Op op, const MessageId& about) = 0;
-  // For agents that serve `move` and `resize`, this message asks for another place for something that `work`
-  // uses, or for other addresses in use, and what `work` needs is among them. No other message may be open.
-  // There is none where the agent does not serve them.
+  // For agents that serve `move` and `resize`: returns a message that moves a neuron of `work`, or changes
+  // the addresses in use, which then still contain those that `work` needs. No other message may be open.
+  // Empty for other agents.
   virtual std::optional<Request> rearrange() { return std::nullopt; }
-  // For agents that serve `run` and `move`: moves into the memory, and a run of what they bring, which names
-  // the last one (Message::about). Where it `fails`, that one cannot be done. No other message may be open.
+  // For agents that serve `run` and `move`: moves into the memory, and a run that computes the moved neurons
+  // and names the last move (Message::about). `fails`: the last move cannot succeed. No other message may be
+  // open.
   struct Behind {
     std::vector<Request> moves;
     Request run;
@@ -47,7 +48,7 @@ class AgentWorld {
     (void)fails;
     return std::nullopt;
   }
-  // Messages that must fail, and how.
+  // Messages that must fail, with the expected error.
   struct Bad {
     std::string what;
     Request request;
@@ -55,9 +56,10 @@ class AgentWorld {
     uint32_t first_bad = 0;
   };
   virtual std::vector<Bad> bad() { return {}; }
-  // The message has completed: its results are looked at, its lists and data may be used again.
+  // Checks the results of a completed message and returns what is wrong with them, empty: nothing. The world
+  // may reuse the message's lists and data after it.
   virtual std::string completed(const Message& message, const Done& done) = 0;
-  // Memory that belongs to no message was written to, up to now.
+  // Returns what was written to memory that belongs to no message, empty: nothing.
   virtual std::string trespass() = 0;
 };
 
@@ -66,15 +68,15 @@ struct AgentCase {
   std::function<Result<std::unique_ptr<AgentWorld>>(uint64_t seed)> make;
 };
 
-// One rule, tried in a world of its own.
+// A rule, which is tried in worlds of its own.
 struct AgentRule {
-  const char* name;  // as a test is called
+  const char* name;  // in the form of a test's name
   void (*check)(const AgentCase& tried, uint64_t seed, Report& report);
 };
 std::span<const AgentRule> agent_rules();
 
-// The worlds around a loaded agent: a store's file for one that reads, a small model for one that computes;
-// for one that promises neither, any messages.
+// Returns the worlds for a loaded agent: a store's file if it reads, a small model if it computes; for an
+// agent that promises neither, any messages.
 std::vector<AgentCase> agent_cases(const AgentChoice& choice);
 
 // Tries all rules in all worlds. Only the seed of `options` is used.

@@ -1,5 +1,5 @@
-// Which worlds tier-conform puts around an agent. All follow from a seed, and watch every byte of the memory
-// that messages name.
+// Chooses the worlds that tier-conform tries an agent in. Each follows from a seed and checks every byte of
+// the memory that messages name.
 #include "tools/tier/conform/agent_worlds.h"
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 namespace tierd {
 namespace {
 
-// Any messages for an agent that promises nothing.
+// Sends any messages to an agent that promises nothing.
 class PlainWorld final : public PlacedWorld {
  public:
   static Result<std::unique_ptr<AgentWorld>> create(const AgentChoice& choice, uint64_t seed) {

@@ -1,4 +1,4 @@
-// The worlds that tier-conform puts around an agent that promises something, each by what the agent serves.
+// The worlds for agents that promise an operation.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace tierd {
 
-// They are for an agent that reads: the extents of the file are whole blocks, or packed.
+// For an agent that reads: the extents of the file are whole blocks, or packed.
 Result<std::unique_ptr<AgentWorld>> blocks_world(const AgentChoice& choice, uint64_t seed);
 Result<std::unique_ptr<AgentWorld>> packed_world(const AgentChoice& choice, uint64_t seed);
-// This one is for an agent that computes.
+// For an agent that computes.
 Result<std::unique_ptr<AgentWorld>> compute_world(const AgentChoice& choice, uint64_t seed);
 
 }  // namespace tierd

@@ -1,5 +1,5 @@
-// Caches: a simulated kernel asks as the scheduler does, with reads that land late or never, neurons in use,
-// another cache's leavings and a tier that shrinks.
+// Checks caches: a simulated kernel calls them as the scheduler does, with reads that land late or never,
+// neurons in use, slots filled by another cache, and a tier that shrinks.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ constexpr const char* kResize =
     "resize: victims are evictable and named once, and enough as far as there are any";
 constexpr const char* kResplit = "resplit: answers 0 or 1";
 
-// Slots as the kernel would have them, and what is on its way.
+// The slots and reads in flight of the simulated kernel.
 class Tier {
  public:
   Tier(std::span<const Edition> editions, std::vector<uint32_t> slots) : editions_(editions), limit_(slots) {
@@ -42,7 +42,7 @@ class Tier {
 
   Residency& residency() { return residencies_.front(); }
   const std::deque<Residency>& residencies() const { return residencies_; }
-  // Slots that may be filled: of those that a shrunk tier has left, and that are free.
+  // Returns how many free slots may be filled within the limit of a shrunk tier.
   uint32_t free_slots(EditionId edition) const {
     const Residency& here = residencies_.front();
     const uint32_t taken = here.max_slots(edition) - here.free_slots(edition);
@@ -62,7 +62,7 @@ class Tier {
   std::vector<uint32_t> limit_;
 };
 
-// The cache's memory, which is computed from; or, by half of the seeds, another one that lies over it.
+// Returns the machine: units compute from the cache's memory; for half of the seeds, from a memory over it.
 PluginWorld::Machine machine_of(uint64_t seed) {
   PluginWorld::Machine machine;
   machine.memory = 1;
@@ -79,7 +79,7 @@ struct Read {
   std::vector<uint32_t> neurons;
 };
 
-// One run of a random trace through one or more caches, one after the other. Its own lots are drawn from
+// One run of a random trace through one or more caches, one after the other. Its random numbers come from
 // `seed`, so that the same seed gives the same calls as long as the answers are the same.
 class CacheTrace {
  public:
@@ -95,7 +95,7 @@ class CacheTrace {
         options_(options),
         report_(report) {}
 
-  // Makes the cache and its tier. False when there is nothing to go on with.
+  // Makes the cache and its tier. Returns false if the trace cannot be played.
   bool begin() {
     draw_heat();
     cache_ = Cache::make(choice_, world_, options_, report_);
@@ -140,7 +140,7 @@ class CacheTrace {
   const Fingerprint& fingerprint() const { return fingerprint_; }
 
  private:
-  // What the cache may share out, and what the one over it may.
+  // Sets the bytes that the cache may share out, and those of the cache over it.
   void set_bytes(uint64_t own, uint64_t upper) {
     bytes_ = own;
     std::vector<uint64_t> bytes(machine_.topology.memories.size(), upper);
@@ -151,13 +151,13 @@ class CacheTrace {
   void answered(const Status& status) { well_ = well_ && check_answered(status, report_); }
 
   void begin_sequence() {
-    // Numbers come back once their sequence has ended.
+    // A number may be reused once its sequence has ended.
     const uint64_t sequence = random_.below(64);
     if (std::find(sequences_.begin(), sequences_.end(), sequence) != sequences_.end()) return;
     sequences_.push_back(sequence);
     answered(cache_->strategy.call_if(&tierd_cache_1::begin_sequence, "begin_sequence", sequence));
   }
-  // After a take-over: of one that began before this instance came.
+  // After a take-over the sequence may have begun before this instance was made.
   void end_sequence() {
     const size_t which = random_.below(static_cast<uint32_t>(sequences_.size()));
     answered(cache_->strategy.call_if(&tierd_cache_1::end_sequence, "end_sequence", sequences_[which]));
@@ -187,7 +187,7 @@ class CacheTrace {
     return well_;
   }
 
-  // What the cache wants before the first step.
+  // Applies the cache's wishes before the first step.
   void fill() {
     if (cache_->strategy.table.fill == nullptr) return;
     answered(cache_->strategy.call_for_wishes(&tierd_cache_1::fill, "fill"));
@@ -213,7 +213,7 @@ class CacheTrace {
     }
   }
 
-  // What it wants in its memory for the passes after this site, which has the edition of that number.
+  // Checks the cache's wishes for the passes after this site.
   void ahead(SiteId site) {
     if (cache_->strategy.table.ahead == nullptr) return;
     answered(cache_->strategy.call_for_wishes(&tierd_cache_1::ahead, "ahead", site));
@@ -224,7 +224,7 @@ class CacheTrace {
       fingerprint_.add(uint64_t{wish.site} << 32 | wish.distance);
   }
 
-  // How hot the neurons are from now on; by a third of the seeds nobody says.
+  // Draws the heat of the neurons from now on; for a third of the seeds there is no source of heat.
   void draw_heat() {
     heat_.resize(sites_.size());
     for (SiteId site = 0; site < sites_.size(); ++site) {
@@ -234,7 +234,7 @@ class CacheTrace {
     world_.set_heat(seed_ % 3 == 0 ? nullptr : &heat_);
   }
 
-  // What it wants while nobody computes from the memories next to its own.
+  // Applies the cache's wishes while no unit computes from the memories next to its own.
   void idle(SiteId site) {
     if (cache_->strategy.table.idle == nullptr) return;
     auto wanted = wanted_meanwhile(cache_->strategy, site, editions_, machine_.topology.memories.front());
@@ -331,8 +331,7 @@ class CacheTrace {
     if (!read.neurons.empty()) reads_.push_back(std::move(read));
   }
 
-  // Appends the victims of an answer, which must be neurons of `edition`, to `leaving`. False when they are
-  // not.
+  // Appends the victims of an answer to `leaving`. Returns false if one is no evictable neuron of `edition`.
   bool check_victims(const char* rule, const tierd_victims_out& out, uint32_t cap, EditionId edition,
                      std::vector<uint32_t>& leaving) {
     report_.check(rule, out.n <= cap,
@@ -360,7 +359,7 @@ class CacheTrace {
                                       static_cast<uint32_t>(leaving.size()), why));
   }
 
-  // A read ends, not in the order in which they began: its bytes are there, or it failed.
+  // Ends a read, in any order: its bytes have landed, or it failed.
   void land_one() {
     if (reads_.empty()) return;
     const size_t which = random_.below(static_cast<uint32_t>(reads_.size()));
@@ -378,7 +377,7 @@ class CacheTrace {
         cache_->strategy.call_if(&tierd_cache_1::landed, "landed", read.edition, read.neurons.data(), n));
   }
 
-  // Nothing is on its way when a cache gets the split that it wants.
+  // Gives the cache the split that it requests, with no read in flight.
   void resplit() {
     if (cache_->strategy.table.resplit == nullptr) return;
     Guarded<uint32_t> wanted(1);
@@ -392,7 +391,7 @@ class CacheTrace {
     if (well()) resize(bytes_);
   }
 
-  // The tier gets another size while reads are on their way.
+  // Changes the tier's size while reads are in flight.
   void resize(uint64_t bytes) {
     if (cache_->strategy.table.resize == nullptr) return;
     set_bytes(bytes, bytes_);
@@ -436,7 +435,7 @@ class CacheTrace {
     tier_->set_limits(std::vector<uint32_t>(slots.data(), slots.data() + editions_.size()));
   }
 
-  // A new instance in the place of this one, with everything where it is; nothing is on its way then.
+  // Replaces the cache by a new instance, with all neurons in their slots and no read in flight.
   void take_over() {
     end();
     if (!well()) return;
@@ -485,7 +484,7 @@ class CacheTrace {
   std::unique_ptr<Cache> cache_;
   std::optional<Tier> tier_;
   std::deque<Read> reads_;
-  std::vector<uint64_t> sequences_;  // that have begun
+  std::vector<uint64_t> sequences_;  // that have begun and not ended
   uint64_t bytes_ = 0;
   Fingerprint fingerprint_;
   bool well_ = true;

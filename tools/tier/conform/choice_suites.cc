@@ -1,4 +1,4 @@
-// Quantizers and balancers: a number for each neuron of a set or of an edition, below a bound.
+// Checks quantizers and balancers: a number below a bound for each neuron of a set or of an edition.
 #include <fmt/format.h>
 
 #include <functional>
@@ -21,8 +21,8 @@ static_assert(kKnownNeeds == TIERD_BALANCER_NEEDS_SCORES);
 constexpr const char* kMoves = "rebalance: editions and units that there are, ascending neurons";
 constexpr const char* kHomes = "place: a unit that there is, for each neuron of the edition";
 
-// What an instance is asked in one go, in a world of sites and units: `ask(subject, numbers)` for the numbers
-// of n neurons, each below the bound.
+// A question to an instance, in a world of sites and units: `ask(subject, numbers)` writes the numbers of n
+// neurons, each below the bound.
 template <class Table>
 struct Question {
   const char* rule;
@@ -31,8 +31,8 @@ struct Question {
   std::function<Status(Subject<Table>&, uint8_t* numbers)> ask;
 };
 
-// Asks two instances the same, with a third one between them. `after(subject, sites, topology, site)` is
-// asked behind each site, too, and says what to add to a fingerprint.
+// Asks two instances the same questions, and a third one in between. `after(subject, sites, topology, site)`
+// is called after each site and adds to the fingerprint.
 template <class Table, class Draw, class After>
 void check_numbers(const StrategyChoice& choice, const SuiteOptions& options, Report& report, Draw draw,
                    After after) {

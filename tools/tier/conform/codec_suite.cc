@@ -1,4 +1,4 @@
-// Codecs: bytes that come back, whoever expands them, and bytes that nobody compressed.
+// Checks codecs: bytes must return from any instance, and bytes that none has compressed must do no harm.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,8 +29,8 @@ constexpr const char* kOtherSize =
 
 using Bytes = std::vector<uint8_t>;
 
-// Sizes at the edges first, then any, which are small: a codec may be slow where it is told to. What is in
-// them is zeros, noise, what pruned weights look like, or a text.
+// Draws bytes: sizes at the edges first, then any small size, because a codec may be slow by its settings.
+// The contents are zeros, noise, values like those of pruned weights, or a text.
 Bytes draw_bytes(uint32_t step, Random& random) {
   constexpr uint32_t kEdges[] = {0, 1, 2, 3, 63, 64, 65, 255, 256, 4095, 4096, 4097, 65536, 262144};
   const uint64_t n = step < std::size(kEdges) ? kEdges[step] : random.below(5'000);
@@ -51,7 +51,7 @@ class CodecTrial {
       : report_(report), subject_(Subject<tierd_codec_1>::make(choice, world, options, report)) {}
   bool made() const { return subject_ != nullptr; }
 
-  // Nothing, where the rules are broken already.
+  // Returns nothing if a rule is broken already.
   std::optional<Bytes> compress(const Bytes& bytes) {
     uint64_t most = 0, written = 0;
     if (!succeeds([&] { return table().bound(self(), bytes.size(), &most); })) return std::nullopt;
@@ -70,7 +70,7 @@ class CodecTrial {
     return Bytes(out.data(), out.data() + written);
   }
 
-  // There is room for one byte less than `packed` has, which `bytes` were compressed to.
+  // Compresses with one byte less room than `packed` has, the result of compressing `bytes`.
   void compress_into_too_little(const Bytes& bytes, const Bytes& packed) {
     const uint64_t cap = packed.size() - 1;
     uint64_t written = 0;
@@ -95,7 +95,7 @@ class CodecTrial {
       return fmt::format("{} bytes into {}: answered {}", packed.size(), n_out, answer.value_or(0));
     });
   }
-  // It may be taken for something, as long as nothing else is written to.
+  // `packed` may expand to anything, but no byte outside the result may be written.
   void survives(const Bytes& packed, uint64_t n_out) {
     Guarded<uint8_t> out(n_out);
     const auto answer = expand(packed, out, n_out);
@@ -108,12 +108,12 @@ class CodecTrial {
   const tierd_codec_1& table() const { return subject_->strategy.table; }
   void* self() const { return subject_->strategy.self; }
 
-  // The answer; nothing if it throws.
+  // Returns the answer; nothing if the call throws.
   std::optional<int> call(const std::function<int()>& function) {
     std::optional<int> answer;
     try {
       answer = function();
-    } catch (...) {  // told below
+    } catch (...) {  // reported below
     }
     report_.check(kAnswers, answer.has_value(), [] { return "threw an exception"; });
     return answer;
@@ -124,7 +124,7 @@ class CodecTrial {
     report_.check(kAnswers, well, [&] { return fmt::format("answered {}", answer.value_or(0)); });
     return well;
   }
-  // `packed` is in memory of its size, so that whoever watches memory sees what is read behind it.
+  // `packed` is copied to memory of exactly its size, so that AddressSanitizer finds reads behind it.
   std::optional<int> expand(const Bytes& packed, Guarded<uint8_t>& out, uint64_t n_out) {
     const Bytes in(packed.begin(), packed.end());
     const auto answer = call([&] { return table().expand(self(), in.data(), in.size(), out.data(), n_out); });
@@ -166,7 +166,7 @@ void check_codec(const StrategyChoice& choice, const SuiteOptions& options, Repo
       const Bytes bytes = draw_bytes(number * options.steps + step, random);
       const auto packed = first.compress(bytes);
       if (!packed) return;
-      // Another instance has seen other calls before, and is called on another thread.
+      // Another instance, which was called differently before, is called on another thread.
       std::optional<Bytes> again;
       std::thread([&] { again = second.compress(bytes); }).join();
       report.check(kSame, again == packed, [&] { return fmt::format("{} bytes", bytes.size()); });

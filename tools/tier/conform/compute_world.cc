@@ -1,4 +1,4 @@
-// The world of an agent that computes: a small model whose products are computed again, naively.
+// The world of an agent that computes: a small model, whose products are also computed naively.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,9 +16,9 @@
 namespace tierd {
 namespace {
 
-// One site of three neurons, the last of them shorter; the agent's products are held against naive ones. What
-// a run computes from it takes, what comes of it it is asked to give. A second site, with the same weights
-// and the same input, is there for joint runs.
+// One site of three neurons, the last of them shorter; the agent's products are compared with naive ones. A
+// run takes its input and gives its result. A second site, with the same weights and the same input, is for
+// joint runs.
 class ComputeWorld final : public PlacedWorld {
  public:
   static Result<std::unique_ptr<AgentWorld>> create(const AgentChoice& choice, uint64_t seed) {
@@ -66,7 +66,7 @@ class ComputeWorld final : public PlacedWorld {
     if (!rearranges_) return std::nullopt;
     return random_.below(2) == 0 ? move() : resize();
   }
-  // What comes first is another neuron, which nobody must compute.
+  // The slot first holds another neuron, which no run may compute.
   std::optional<Behind> behind(bool fails) override {
     if (!rearranges_) return std::nullopt;
     std::vector<Unit> wrong, right;
@@ -126,14 +126,13 @@ class ComputeWorld final : public PlacedWorld {
   static constexpr uint32_t kNeurons = (kOut + kGroupRows - 1) / kGroupRows;
   static constexpr uint64_t kGroup = uint64_t{kGroupRows} * kIn * sizeof(float);  // of a neuron
   static constexpr uint64_t kArena = 12 * kDirectIoAlignment;
-  static constexpr uint64_t kPlaceBytes = kPlaceUnit;  // nothing lands there
+  static constexpr uint64_t kPlaceBytes = kPlaceUnit;  // no read lands there
   static constexpr MemoryId kElsewhere = 2;
   static constexpr double kTolerance = 1e-4;
 
   explicit ComputeWorld(uint64_t seed) : PlacedWorld(seed, kPlaceBytes) {}
 
-  // Some of the neurons of the arena to slots that are free, one after the other; at times they come from
-  // another memory, where all are.
+  // Moves some of the arena's neurons to free slots in turn; sometimes from another memory, which has all.
   Request move() {
     std::vector<Unit> units;
     const bool elsewhere = random_.below(2) == 0;
@@ -154,7 +153,7 @@ class ComputeWorld final : public PlacedWorld {
       if (at_[0] != slot && at_[2] != slot) return slot;
     }
   }
-  // The slots that are taken, each a range, sometimes with what follows.
+  // Declares the taken slots as ranges, sometimes with the slots behind them.
   Request resize() {
     std::vector<Unit> ranges;
     for (uint64_t slot = 0; slot < kArena / kGroup; ++slot) {
@@ -176,7 +175,7 @@ class ComputeWorld final : public PlacedWorld {
     return request;
   }
 
-  // Weights in the arena and in staging; what is given there are no numbers yet.
+  // Writes the weights to the arena and to staging. The gives start as NaN.
   void fill(const ComputePlan& plan, bool apart) {
     const std::span<std::byte> memory = pools_.memory(kMemory);
     const std::span<std::byte> buffers = pools_.activations(kAgent);
@@ -184,7 +183,7 @@ class ComputeWorld final : public PlacedWorld {
     for (float& weight : weights_) weight = random_.symmetric();
     TIERD_CHECK(group_bytes(Encoding::f32, kIn) == kGroup);
     for (uint32_t neuron = 0; neuron < kNeurons; ++neuron) {
-      // Neurons lie in the arena and in staging by turns, wherever.
+      // Neurons alternate between the arena and staging.
       at_[neuron] = (neuron % 2 == 0 ? 0 : kArena) + (kNeurons - 1 - neuron) * kGroup;
       const uint32_t rows = std::min(kGroupRows, kOut - neuron * kGroupRows);
       const std::span<const float> plain(weights_.data() + neuron * kGroupRows * kIn, rows * kIn);
@@ -229,8 +228,8 @@ class ComputeWorld final : public PlacedWorld {
     return request;
   }
 
-  // First all neurons of the one site, then those of the request, for the other site. What they compute from
-  // is left of earlier runs, since a joint run takes nothing.
+  // A joint run: all neurons of the one site, then those of the request for the other site. Their input is
+  // left from earlier runs, since a joint run takes nothing.
   Request joined(Request request) {
     const uint32_t place = request.message.id.slot;
     std::vector<Unit>& units = places_.units(place);
@@ -273,17 +272,17 @@ class ComputeWorld final : public PlacedWorld {
   }
 
   std::vector<float> weights_ = std::vector<float>(kOut * kIn);
-  // The neurons once more, in another memory.
+  // Copies of the neurons in another memory.
   struct alignas(kPlaceUnit) Group : std::array<std::byte, kGroup> {};
   std::array<Group, kNeurons> elsewhere_ = {};
   bool rearranges_ = false;
-  uint8_t copies_ = 0;                      // the lane that neurons come on
+  uint8_t copies_ = 0;                      // the lane of moves
   std::array<uint64_t, kNeurons> at_ = {};  // bytes in the memory
   std::array<float, uint64_t{kRows}* kIn> inputs_ = {};
   Take taken_;
   Give given_, given_again_;
   bool joins_ = false;
-  bool has_input_ = false;  // for all rows, from a run before
+  bool has_input_ = false;  // all rows have an input, from an earlier run
   std::vector<std::array<SiteRun, 2>> joint_ = std::vector<std::array<SiteRun, 2>>(kMostPlaces);
   float* out_ = nullptr;
   float* out_again_ = nullptr;

@@ -1,4 +1,4 @@
-// tier-conform: does a plugin keep the rules?
+// tier-conform: checks a plugin against the rules of its kind.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 constexpr int kBroken = 1;
 constexpr int kBadInput = 2;
 
-// Bytes of the places that reads land in and of the agent's own buffers, as measured.
+// Bytes of the destinations of reads and of the agent's own buffers, as measured.
 constexpr uint64_t kBytesOfReads = uint64_t{40} << 20;
 
 constexpr const char* kDescription =
@@ -35,7 +35,7 @@ constexpr const char* kDescription =
     "\n"
     "Exit: 0 it keeps them; 1 it breaks one, with the first example of each; 2 it is no plugin.";
 
-// The suite of a plugin, by the kind and name of its file: cache-lru.so. Returns what it is.
+// Runs the suite for a plugin, by the kind and name of its file: cache-lru.so. Returns its description.
 Result<std::string> try_plugin(const std::string& path, const SuiteOptions& options, Report& report) {
   const std::string file = std::filesystem::path(path).stem().string();
   const size_t dash = file.find('-');

@@ -1,4 +1,4 @@
-// How places are handed out and looked at, and how messages are made that name them.
+// Allocates and checks places, and makes the messages that name them.
 #include "tools/tier/conform/placed_world.h"
 
 #include <fmt/format.h>
@@ -47,7 +47,7 @@ void Places::release(uint32_t place) {
 }
 
 bool Places::untouched(std::span<const std::byte> memory) {
-  // The first byte is right and each one equals the next: fast under sanitizers too.
+  // Compares the first byte, then each byte with the next: fast under sanitizers too.
   return memory.empty() || (memory[0] == std::byte{kUntouched} &&
                             std::memcmp(memory.data(), memory.data() + 1, memory.size() - 1) == 0);
 }

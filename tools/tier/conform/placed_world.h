@@ -1,5 +1,4 @@
-// What the worlds around an agent share: places for messages, of whose memory every byte is watched, and the
-// agent that is given them.
+// The base of the worlds around an agent: places for messages, with every byte checked, and the agent.
 #pragma once
 
 #include <cstdint>
@@ -16,20 +15,19 @@
 
 namespace tierd {
 
-// Places for what messages name: a list, rows, and destinations; each place for one message, which has its
-// number for a slot. A place rests after its message before it is used again, so that late writes show.
+// Places for the lists, rows and destinations of messages; each place belongs to one message, whose slot is
+// the place's number. A released place rests before it is used again, so that late writes show.
 class Places {
  public:
-  // `bytes` of destinations each; committed by use.
+  // `bytes` of destinations each, committed as they are used.
   Places(uint32_t most, uint64_t bytes);
 
   std::span<std::byte> memory() const { return {memory_.get(), most_ * bytes_}; }
-  // Set-up: how many are used; more than are ever in flight. False where there is no room for so many.
+  // Set-up: the number of places in use, more than are ever in flight. Returns false if there are fewer.
   bool use(uint32_t n);
   uint32_t take();
   std::byte* at(uint32_t place) const { return memory_.get() + place * bytes_; }
-  // Written by whoever took the place, until it is sealed: then they stay as they are until the message is
-  // over.
+  // The owner of the place fills these lists until it is sealed; then they stay until the message completes.
   std::vector<Unit>& units(uint32_t place) { return lists_[place].units; }
   std::vector<RowInfo>& rows(uint32_t place) { return lists_[place].rows; }
   void seal(uint32_t place) { lists_[place].sealed = lists_[place].units; }
@@ -53,11 +51,11 @@ class Places {
   const std::unique_ptr<std::byte[], FreeMemory> memory_;
   const uint32_t most_;
   std::vector<List> lists_;    // [places]
-  std::deque<uint32_t> free_;  // the longest free first
+  std::deque<uint32_t> free_;  // the place that has been free longest first
   std::string trespass_;
 };
 
-// What all worlds share.
+// The common part of all worlds.
 class PlacedWorld : public AgentWorld {
  public:
   Agent& agent() final { return *made_.agent; }
@@ -65,18 +63,18 @@ class PlacedWorld : public AgentWorld {
   Request control(Op op, const MessageId& about) override;
 
  protected:
-  static constexpr uint16_t kAgent = 1;   // its number
-  static constexpr MemoryId kMemory = 1;  // that it reads into, or has
+  static constexpr uint16_t kAgent = 1;   // the agent's number
+  static constexpr MemoryId kMemory = 1;  // the memory that it reads into, or owns
   static constexpr uint32_t kMostPlaces = 1024;
 
   PlacedWorld(uint64_t seed, uint64_t place_bytes) : random_(seed), places_(kMostPlaces, place_bytes) {}
 
-  // The agent is there, and as many places as it has credits, and as many that rest.
+  // Makes the agent, as many places as it has credits, and as many that rest.
   Status make(const AgentChoice& choice, AgentContext& context);
   const MadeAgent& made() const { return made_; }
-  // Before what the agent was given goes.
+  // Destroys the agent before the objects that it was given.
   void end() { made_ = {}; }
-  // About the place's units and rows, which are sealed.
+  // Makes a request with the place's units and rows, and seals them.
   Request request(Op op, uint32_t place);
 
   PoolTable pools_;

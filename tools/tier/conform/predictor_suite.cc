@@ -1,5 +1,4 @@
-// Predictors: sets that are sets, wishes that lie where they say, and nothing left out unless that was
-// declared.
+// Checks predictors: answers are sets, wishes name neurons, and no neuron is left out unless declared.
 #include <fmt/format.h>
 
 #include <bit>
@@ -58,7 +57,7 @@ class PredictorTrace {
       if (!read.ok()) return false;
       static_cast<StrategyBase&>(heat_) = predictor_->strategy;
     }
-    // One that began before this instance came.
+    // This sequence began before the instance was made.
     if (random_.below(2) == 0) sequences_.push_back(random_.below(64));
     return true;
   }
@@ -94,7 +93,7 @@ class PredictorTrace {
   void answered(const Status& status) { well_ = well_ && check_answered(status, report_); }
 
   void begin_sequence() {
-    // Numbers come back once their sequence has ended.
+    // A number may be reused once its sequence has ended.
     const uint64_t sequence = random_.below(64);
     if (std::find(sequences_.begin(), sequences_.end(), sequence) != sequences_.end()) return;
     sequences_.push_back(sequence);
@@ -107,8 +106,8 @@ class PredictorTrace {
     sequences_.erase(sequences_.begin() + static_cast<std::ptrdiff_t>(which));
   }
 
-  // Exactly as much as there is: who reads beyond it is caught by AddressSanitizer. Nothing where the
-  // predictor does not want it.
+  // The vector has exactly the declared size, so that AddressSanitizer finds reads beyond it. Empty if the
+  // predictor does not read activations.
   std::vector<float> draw_x(SiteId site, uint32_t rows) {
     const auto wants = predictor_->strategy.table.reads_x;
     if (!reads_x_ || (wants != nullptr && wants(predictor_->strategy.self, site) == 0)) return {};
@@ -163,7 +162,7 @@ class PredictorTrace {
     answered(predictor_->strategy.call_if(&tierd_predictor_1::observe, "observe", &predicted, &truth));
   }
 
-  // What has fired, in a prompt or not, and how hot the neurons are then.
+  // Reports fired neurons, in a prompt or not, and checks the heat after it.
   void tell(SiteId site, uint32_t rows) {
     const uint32_t n = sites_[site].n;
     const std::vector<uint32_t> neurons = draw_set(n, random_);

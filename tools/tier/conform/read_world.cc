@@ -14,7 +14,7 @@
 namespace tierd {
 namespace {
 
-// A temporary file of extents, some side by side, some with gaps between: whole blocks, or packed.
+// A temporary file of extents, some adjacent, some with gaps between them: whole blocks, or packed.
 class ReadWorld final : public PlacedWorld {
  public:
   static Result<std::unique_ptr<AgentWorld>> blocks(const AgentChoice& choice, uint64_t seed) {
@@ -54,7 +54,7 @@ class ReadWorld final : public PlacedWorld {
     return all;
   }
 
-  // n_done units lie where they should, and nothing beside the destinations was written.
+  // Checks that n_done units are at their destinations, and that no byte beside the destinations was written.
   std::string completed(const Message& message, const Done& done) override {
     const uint32_t place = message.id.slot;
     std::string wrong;
@@ -77,14 +77,14 @@ class ReadWorld final : public PlacedWorld {
 
   ReadWorld(uint64_t seed, uint64_t unit) : PlacedWorld(seed, kPlaceBytes), unit_(unit) {}
 
-  // Everything in the file and in memory is a multiple of `unit`.
+  // All offsets in the file and in memory are multiples of `unit`.
   static Result<std::unique_ptr<AgentWorld>> create(const AgentChoice& choice, uint64_t seed, uint64_t unit) {
     std::unique_ptr<ReadWorld> world(new ReadWorld(seed, unit));
     TIERD_TRY(world->write_file());
     world->pools_.add_memory(kMemory, world->places_.memory());
     AgentContext context{
         .number = kAgent, .table = "tiers.flash", .pools = world->pools_, .clock = world->clock_};
-    // Some of the destinations: reads go elsewhere too.
+    // Only some of the destinations: reads also go elsewhere.
     context.read = {.path = world->path_,
                     .extents = world->table_,
                     .landing = world->places_.memory().first(kLandingPlaces * kPlaceBytes),
@@ -158,7 +158,7 @@ class ReadWorld final : public PlacedWorld {
     }
     if (!Places::untouched({base + checked, kPlaceBytes - checked}))
       return "a byte beside the destinations was written";
-    // A cancelled read may have brought any of its units, and some that it does not count.
+    // A cancelled read may have loaded any of its units, and some that it does not count.
     if (landed < done.n_done) return fmt::format("{} units are said, {} have come", done.n_done, landed);
     const bool right = done.status == DoneStatus::ok ? bytes == done.bytes : bytes >= done.bytes;
     return right ? "" : fmt::format("{} B are said, {} B have come", done.bytes, bytes);

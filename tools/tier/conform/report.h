@@ -1,4 +1,4 @@
-// What a suite found: rules that hold, and of each broken one the first example.
+// The result of a suite: the rules, and for each broken one the first example.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +16,19 @@ class Report {
     std::string broken;  // the first example; empty: it holds
   };
 
-  // `example` is asked only for the first time that the rule is broken.
+  // `example` is called only for the first check that breaks the rule.
   void check(const char* rule, bool holds, const std::function<std::string()>& example);
 
-  // A plugin declined to be made where it may.
+  // Records that a plugin refused to be made in a case in which it may.
   void refused(const std::string& why) { refusal_ = why; }
   const std::string& last_refusal() const { return refusal_; }
   uint64_t checks_of(const char* rule) const;
-  // Whether no check has broken it.
+  // Returns whether no check has broken the rule.
   bool holds(const char* rule) const;
 
   const std::vector<Rule>& rules() const { return rules_; }
   bool ok() const;
-  // One line a rule; of those that hold only with `all`.
+  // Returns one line a rule; rules that hold only if `all`.
   std::string text(bool all) const;
 
  private:

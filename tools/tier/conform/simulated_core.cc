@@ -10,7 +10,7 @@
 namespace tierd {
 namespace {
 
-// What plugins and kernel are told of such a cut.
+// Sets the properties of such a cut that plugins and the kernel see.
 template <class C>
 void cut_into(Site& site) {
   site.label = kCutNumber<C>;
@@ -18,7 +18,7 @@ void cut_into(Site& site) {
   site.run = C::kRun;
 }
 
-// Appends a site, which has no edition yet.
+// Appends a site without editions.
 Site& add_site(SiteTable& sites, uint32_t n) {
   const auto number = static_cast<SiteId>(sites.size());
   Site& site = sites.all.emplace_back();
@@ -30,7 +30,7 @@ Site& add_site(SiteTable& sites, uint32_t n) {
   return site;
 }
 
-// Appends an edition of `owner`. Who calls it keeps to the order of the owners.
+// Appends an edition of `owner`. Callers add editions in the order of the owners.
 void add_edition(SiteTable& sites, SiteId owner, uint32_t slot_bytes) {
   sites[owner].editions.push_back(static_cast<EditionId>(sites.editions.size()));
   Edition& edition = sites.editions.emplace_back();
@@ -64,7 +64,7 @@ SiteTable draw_sites(uint32_t world, Random& random) {
       add(20'000, 64);
       add(2, 1u << 20);
       return sites;
-    case 4: {  // operators in channels, those of two layers side by side
+    case 4: {  // operators in channels, those of two layers contiguous
       constexpr std::array kOperators = {"qkv", "o", "up", "down"};
       for (uint16_t layer = 0; layer < 5; ++layer) {
         for (uint16_t op = 0; op < kOperators.size(); ++op) {

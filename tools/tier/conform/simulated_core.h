@@ -1,5 +1,5 @@
-// What the suites put around a plugin: sites, an instance behind the kernel's own guard, and arrays that
-// notice when somebody writes beyond them.
+// The surroundings of a plugin in the suites: sites, an instance behind the kernel's own guard, and arrays
+// that detect writes beyond them.
 #pragma once
 
 #include <fmt/format.h>
@@ -29,20 +29,20 @@ inline constexpr const char* kWithin = "answers are written within the arrays th
 inline constexpr const char* kSame =
     "the same calls and seed give the same answers, whatever other instances do";
 
-// Draws the sites of world number `world`: first the edges (none, one of one neuron, a tied embedding …),
-// then any. Each has one edition, which is its own unless it is the tied embedding.
+// Draws the sites of world number `world`: first the edge cases (none, one of one neuron, a tied embedding
+// …), then random ones. Each site has one edition of its own, except the tied embedding.
 SiteTable draw_sites(uint32_t world, Random& random);
-// Gives site number s of those 1 + s % 4 editions of its own, each no larger than the one before; a tied
-// embedding has all of the head's.
+// Gives site number s 1 + s % 4 editions of its own, each no larger than the one before; a tied embedding
+// shares those of the head.
 SiteTable in_several_editions(const SiteTable& drawn);
 
-// `linear` as it is defined, in double.
+// `linear` by its definition, in double.
 void naive_linear(const PluginTensors::Tensor& tensor, const float* x, uint32_t rows, float* y);
 
-// Some of n neurons, ascending: none, all, few or many.
+// Returns some of n neurons, ascending: none, all, few or many.
 std::vector<uint32_t> draw_set(uint32_t n, Random& random);
 
-// An array for an answer. `intact` says whether only its own places were written.
+// An array for an answer. `intact` returns whether no byte behind its elements was written.
 template <class T>
 class Guarded {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -65,7 +65,7 @@ class Guarded {
   size_t n_;
 };
 
-// A sum over all answers of an instance: two that behave alike have the same.
+// A hash of all answers of an instance: two instances that answer alike have the same.
 class Fingerprint {
  public:
   void add(uint64_t value) { sum_ = (sum_ ^ value) * 0x100000001b3; }  // FNV-1a, a word at a time
@@ -80,7 +80,7 @@ class Fingerprint {
 template <class Table>
 class Subject {
  public:
-  // Nothing, and a broken rule, if it cannot be made; where it may refuse, nothing.
+  // Returns NULL and reports a broken rule if the instance cannot be made; NULL alone if it may refuse.
   static std::unique_ptr<Subject> make(const StrategyChoice& choice, const PluginWorld& world,
                                        const SuiteOptions& options, Report& report) {
     std::unique_ptr<Subject> subject(new Subject);
@@ -113,16 +113,16 @@ class Subject {
   std::unique_ptr<StrategyInstance> instance_;
 };
 
-// The rule that every call of the suites stands under.
+// The rule that all calls of the suites must keep.
 inline bool check_answered(const Status& status, Report& report) {
   report.check("no call fails, throws or takes longer than a second", status.ok(),
                [&] { return status.error().line(); });
   return status.ok();
 }
 
-// Plays traces of many worlds, and in each the same one twice, side by side with a third that does something
-// else: the same calls must give the same answers. A Trace is made of (choice, sites, seed, options, report)
-// and has begin() -> false when there is nothing to play, step(), end(), well() and fingerprint().
+// Plays traces of many worlds, the same one twice in each, beside a third that does something else: the same
+// calls must give the same answers. A Trace is constructed from (choice, sites, seed, options, report) and
+// has begin(), which returns false if there is nothing to play, step(), end(), well() and fingerprint().
 template <class Trace>
 void play_side_by_side(const StrategyChoice& choice, const SuiteOptions& options, Report& report) {
   for (uint32_t world = 0; world < options.worlds; ++world) {
@@ -144,7 +144,7 @@ void play_side_by_side(const StrategyChoice& choice, const SuiteOptions& options
   }
 }
 
-// Neurons of an answer: ascending, below n.
+// Checks the neurons of an answer: ascending, below n.
 void check_list(const char* rule, const uint32_t* idx, uint32_t count, uint32_t n, Report& report);
 
 }  // namespace tierd

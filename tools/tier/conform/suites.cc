@@ -1,4 +1,4 @@
-// What holds for plugins of every kind, and every suite with every parameter at its bounds.
+// Rules for plugins of every kind, and the suite of each kind with every parameter at its bounds.
 #include "tools/tier/conform/suites.h"
 
 #include <fmt/format.h>
@@ -39,7 +39,7 @@ int64_t bounded(double value) {
   return static_cast<int64_t>(value);
 }
 
-// The edges of what a parameter takes.
+// Returns the bounds of a parameter's values.
 std::vector<Setting> edges(const tierd_param& param) {
   std::vector<Setting> all;
   const auto add = [&](auto value) { all.push_back({param.name, value, "tier-conform"}); };
@@ -72,7 +72,7 @@ std::vector<Setting> edges(const tierd_param& param) {
   return all;
 }
 
-// Just outside.
+// Returns values just outside the bounds.
 std::vector<Setting> beyond(const tierd_param& param) {
   std::vector<Setting> all;
   const auto add = [&](auto value) { all.push_back({param.name, value, "tier-conform"}); };

@@ -13,13 +13,13 @@ struct SuiteOptions {
   uint64_t seed = 1;
   uint32_t worlds = 24;  // random worlds, the edge cases first
   uint32_t steps = 40;   // of each
-  // Given, everything is tried with them and without them, and a plugin may refuse to be made because they do
-  // not fit the sites. A plugin that needs tensors which are not there may refuse in any case
+  // If set, everything is tried with these tensors and without them, and a plugin may refuse to be made
+  // because they do not fit the sites. A plugin that needs tensors which are missing may refuse in any case
   // (TIERD_E_UNSUPPORTED).
   std::shared_ptr<const PluginTensors> tensors;
 };
 
-// The suite of the plugin's kind, and what holds for all kinds.
+// Runs the suite of the plugin's kind, and the rules for all kinds.
 void run_suite(const StrategyChoice& choice, const SuiteOptions& options, Report& report);
 
 // The same for one choice of parameters.

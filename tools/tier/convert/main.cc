@@ -1,4 +1,4 @@
-// tier-convert: makes a store from a model file, or a pruned model, shows what is in it, verifies it.
+// tier-convert: makes a store from a model file, or a pruned model; shows or verifies a store.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -58,7 +58,7 @@ struct Arguments {
   bool quiet = false;
 };
 
-// "q4_k+q6_k" of a site whose parts differ, "f16 bitmap" of one that is compressed.
+// Returns "q4_k+q6_k" for a site whose parts differ, "f16 bitmap" for a compressed one.
 std::string encodings_of(const StoredSite& site, std::string_view compression) {
   std::string text(name(site.encodings.front()));
   for (const Encoding encoding : site.encodings) {
@@ -75,10 +75,10 @@ struct GroupTotals {
   uint64_t neuron_bytes = 0;  // the largest
   uint64_t bytes = 0;         // without padding
   uint64_t dense = 0;         // without compression
-  uint64_t slots = 0;         // that hold all of them
+  uint64_t slots = 0;         // if all neurons are in slots
   bool compressed = false;
   uint64_t stored = 0;
-  std::optional<float> worst_error;  // of what was encoded anew
+  std::optional<float> worst_error;  // of neurons that were encoded anew
 };
 
 std::string size(uint64_t bytes) {
@@ -90,7 +90,7 @@ double padding_percent(uint64_t stored, uint64_t bytes) {
 
 using Groups = std::map<std::pair<OpGroup, std::string>, GroupTotals>;
 
-// What the compression saved, and what slots of the largest neuron waste of it.
+// Describes the bytes that compression saved, and those that slots of the largest neuron waste.
 std::string compression_summary(const Manifest& manifest, const Groups& groups) {
   const std::string_view by = manifest.compression_name();
   GroupTotals all;
@@ -183,7 +183,7 @@ Status check_new(const Arguments& arguments, std::string_view what) {
                fmt::format("is there already; {} is made anew: remove it, or choose another name", what)};
 }
 
-// All that can be refused is refused before the work, which may take hours.
+// All checks come before the work, which may take hours.
 Status convert_pruned(const TensorSource& source, const Arguments& arguments, const WriteOptions& how) {
   TIERD_ASSIGN(PruneOptions options, arguments.prune.options());
   options.quiet = arguments.quiet;
@@ -218,7 +218,7 @@ Status convert(const Arguments& arguments) {
   return write_gguf(*source, arguments.out, arguments.quiet);
 }
 
-// With OUT: converts, then verifies if asked to. Without: SOURCE is a store to verify.
+// With OUT: converts, then verifies on request. Without: SOURCE is a store to verify.
 Status run(const Arguments& arguments) {
   if (!arguments.out.empty()) TIERD_TRY(convert(arguments));
   if (makes_gguf(arguments)) return {};

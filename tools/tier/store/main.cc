@@ -1,4 +1,4 @@
-// tier-store: the stores that models were converted into; what they take, when they were used, and their end.
+// tier-store: lists, verifies and removes the stores into which models were converted.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -134,7 +134,7 @@ Status verify(const std::string& path, const PluginPath& plugins, bool quiet) {
   return store.verify_all(quiet, codec.get());
 }
 
-// Every one is looked at, whatever is wrong with those before.
+// Verifies all stores, even after a failure.
 int verify(const std::string& folder, const std::vector<KeptStore>& stores, const Options& options) {
   std::vector<std::string> paths;
   for (const std::string& name : options.stores) {
@@ -159,7 +159,7 @@ int verify(const std::string& folder, const std::vector<KeptStore>& stores, cons
   return status;
 }
 
-// Removed least recently used first, until what is left fits.
+// Removes the least recently used stores first, until the rest fits.
 int prune(const std::vector<KeptStore>& stores, const Options& options) {
   const auto keep = parse_bytes(options.keep, "--keep");
   if (!keep.ok()) return fail(keep.error(), kBadInput);

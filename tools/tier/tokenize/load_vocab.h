@@ -7,8 +7,8 @@
 
 namespace tierd {
 
-// The vocabulary of whatever has one: a tokenizer file (by name: *.json, *.model, tok*.bin), a store, or any
-// model that open_source knows. Errors: theirs; not_found where a model brings no tokenizer.
+// Loads the vocabulary of a tokenizer file (by name: *.json, *.model, tok*.bin), a store, or any model that
+// open_source reads. Errors: theirs; not_found if a model has no tokenizer.
 Result<Vocab> load_vocab(const std::string& path);
 
 }  // namespace tierd

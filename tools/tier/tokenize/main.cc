@@ -1,4 +1,4 @@
-// tier-tokenize: text to token ids and back, with the tokenizer of a model.
+// tier-tokenize: converts text to token ids and back, with the tokenizer of a model.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -78,7 +78,7 @@ Result<std::string> read_text(const Arguments& arguments) {
   return text;
 }
 
-// Numbers between brackets, commas and white space, in any mixture.
+// Parses numbers separated by brackets, commas and white space in any mixture.
 Result<std::vector<uint32_t>> parse_ids(std::string_view text, size_t token_count) {
   constexpr std::string_view kBetween = "[], \t\r\n";
   std::vector<uint32_t> ids;

@@ -15,8 +15,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr uint32_t kFriendlyWindow = 4;    // the paper's, of which friends' costs are told
-constexpr uint64_t kMostPairs = 1u << 30;  // of a site's neurons that fire together: a second
+constexpr uint32_t kFriendlyWindow = 4;    // the paper's, for the cost of friends
+constexpr uint64_t kMostPairs = 1u << 30;  // pairs of a site's neurons that fire together: about a second
 
 double ratio(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
@@ -37,10 +37,10 @@ uint64_t pairs_of(const SiteActivity& site) {
   return pairs;
 }
 
-// The neuron that fires most often with each; itself where it never fires with another.
+// Returns for each neuron the one that fires most often with it; itself if it never fires with another.
 std::vector<uint32_t> closest_friends(const SiteActivity& site) {
   const uint32_t n = site.neurons;
-  std::vector<std::vector<uint32_t>> fired(n);  // the tokens of each
+  std::vector<std::vector<uint32_t>> fired(n);  // the tokens in which each fires
   for (uint32_t t = 0; t < site.tokens.size(); ++t) {
     for (const uint32_t i : site.tokens[t]) fired[i].push_back(t);
   }
@@ -107,7 +107,7 @@ Result<std::vector<SiteActivity>> read_activity(TraceReader& trace, bool measure
 WindowShares window_shares(const SiteActivity& site, uint32_t most_k, uint32_t skip) {
   constexpr uint64_t kNever = UINT64_MAX;
   std::vector<uint64_t> last(site.neurons, kNever);
-  std::vector<uint64_t> last_here(site.tokens.size(), 0);  // [tokens] neurons that were used last by it
+  std::vector<uint64_t> last_here(site.tokens.size(), 0);  // [tokens] neurons whose last use is that token
   std::vector<uint64_t> fresh(most_k, 0), held(most_k, 0);
   uint64_t active = 0;
   for (uint64_t t = 0; t < site.tokens.size(); ++t) {
@@ -171,8 +171,9 @@ double overlap_with(const SiteActivity& site, const SiteActivity& unrelated, uin
 FriendBundling friend_bundling(const SiteActivity& site, uint32_t k, uint32_t skip) {
   const std::vector<uint32_t> friends = closest_friends(site);
   constexpr uint64_t kNever = UINT64_MAX;
-  std::vector<uint64_t> last(site.neurons, kNever);    // the token that used it last
-  std::vector<uint64_t> copied(site.neurons, kNever);  // the one with which a copy came that stays
+  std::vector<uint64_t> last(site.neurons, kNever);    // the last token that used it
+  std::vector<uint64_t> copied(site.neurons, kNever);  // the token that loaded its copy, if the copy is still
+                                                       // resident
   uint64_t alone = 0, with_friends = 0, copies = 0, here = 0, wanted = 0, used = 0;
   for (uint64_t t = 0; t < site.tokens.size(); ++t) {
     const std::vector<uint32_t> set = site.tokens[t];
@@ -181,7 +182,7 @@ FriendBundling friend_bundling(const SiteActivity& site, uint32_t k, uint32_t sk
     for (const uint32_t neuron : set) {
       if (in_window(last[neuron]) || t < skip) continue;
       ++alone;
-      if (came[neuron] != 0) continue;  // with a friend of its own
+      if (came[neuron] != 0) continue;  // loaded as a friend of another neuron of this token
       const uint32_t other = friends[neuron];
       with_friends += 2;
       came[neuron] = came[other] = 1;
@@ -194,7 +195,7 @@ FriendBundling friend_bundling(const SiteActivity& site, uint32_t k, uint32_t sk
       copied[other] = t;
       if (std::binary_search(set.begin(), set.end(), other)) ++wanted;
     }
-    // Afterwards: what a token uses is in the window of those that follow.
+    // After the token, because its neurons are in the window of the tokens that follow.
     for (const uint32_t neuron : set) {
       const uint64_t token = std::exchange(copied[neuron], kNever);
       if (token != t && in_window(token)) ++used;

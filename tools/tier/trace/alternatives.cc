@@ -34,7 +34,7 @@ Result<uint64_t> parse_arena(const TraceHeader& header, const std::string& text)
   return capacity.bytes;
 }
 
-// `named` over what was recorded.
+// Applies the settings of `named` to the recorded strategy.
 void put_over(StrategyConfig& recorded, StrategyConfig named, bool renamed) {
   if (renamed && named.name != recorded.name) {
     recorded = std::move(named);

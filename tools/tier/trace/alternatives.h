@@ -1,4 +1,4 @@
-// Other policies for a recorded run, as they are written on the command line: "cache.name=lfu",
+// Other policies for a recorded run, in the syntax of the command line: "cache.name=lfu",
 // "cache.name=static,cache.tensors=heat.safetensors,arena=25%".
 #pragma once
 
@@ -12,15 +12,15 @@
 namespace tierd {
 
 struct Alternative {
-  std::string name;  // as it was written; of the recorded policy, "as recorded"
+  std::string name;  // the word; for the recorded policy, "as recorded"
   StrategyConfig predictor, quantizer, cache, balancer;
   uint64_t arena_bytes = 0;
-  bool one_cache = false;  // `cache` takes the place of those that tiers had of their own
+  bool one_cache = false;  // `cache` replaces the tiers' own caches
 };
 
-// What was recorded, then one for each of `words`. What a word does not name stays as recorded; a strategy
-// that it renames gets none of the recorded one's parameters. `arena`: bytes, or a share of all neurons.
-// Errors: invalid_argument.
+// Returns the recorded policy, then one for each of `words`. Settings that a word does not name stay as
+// recorded; a strategy that it renames gets none of the recorded one's parameters. `arena`: bytes, or a share
+// of all neurons. Error: invalid_argument.
 Result<std::vector<Alternative>> parse_alternatives(const TraceHeader& header,
                                                     const std::vector<std::string>& words);
 

@@ -23,10 +23,10 @@ namespace {
 constexpr uint32_t kMessages = 64;
 constexpr uint32_t kCredits = 16;
 constexpr uint32_t kStagingBlocks = 64;
-// Bytes of the drawn states, the header and a step for each neuron; 15 were measured.
+// Bytes of the drawn states, the header and a step, for each neuron; 15 were measured.
 constexpr uint64_t kBytesOfNeuron = 16;
 
-// The networks, one a layer, each with an edition of its own.
+// Returns the networks, one a layer, each with an edition of its own.
 SiteTable networks(const ModelConfig& model) {
   const Cut cut = Bundles{model.d_model, model.d_ff, model.gated};
   const Encodings encodings(model.gated ? 3 : 2, Encoding::f16);
@@ -88,7 +88,7 @@ TraceHeader header_of(const ModelConfig& model, const ActivityProfile& profile, 
   return header;
 }
 
-// A step for each token, as a scheduler would tell of it.
+// Records a step for each token, as a scheduler would report it.
 void tell_tokens(StickyActivity& activity, uint32_t tokens, Recorder& recorder) {
   constexpr uint64_t kSequence = 0;
   const std::vector<uint64_t> sequences = {kSequence};
@@ -123,7 +123,7 @@ Status write_drawn(const DrawOptions& options, const std::string& path) {
                                                 .seed = options.seed,
                                                 .first_text = options.text,
                                                 .by_depth = options.by_depth}));
-  const VirtualClock clock;  // nothing takes any time
+  const VirtualClock clock;  // no step takes any time
   const std::string partial = path + ".partial";
   TIERD_ASSIGN(const auto recorder, Recorder::create(partial, header_of(model, profile, options), clock));
   tell_tokens(activity, options.tokens, *recorder);

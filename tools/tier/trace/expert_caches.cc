@@ -19,11 +19,11 @@ namespace {
 
 using nlohmann::json;
 
-constexpr uint32_t kQuarter = 4;  // of the text, which a static set is learned from
+constexpr uint32_t kQuarter = 4;  // a static set is learned from this part of the text
 const std::vector<std::string> kCaches = {"cache.name=lru", "cache.name=lfu", "cache.name=fifo",
                                           "cache.name=residency-window"};
 
-// A run that has nothing but sites of experts.
+// Returns the header of a run that has only sites of experts.
 TraceHeader header_of(const Routing& routing) {
   TraceHeader header;
   for (uint32_t layer = 0; layer < routing.layers; ++layer) {
@@ -61,7 +61,7 @@ TraceHeader header_of(const Routing& routing) {
   return header;
 }
 
-// A prompt passes the caches by; it is left out.
+// Prompts bypass the caches, so they are left out.
 std::vector<Asked> asked_of(const Routing& routing) {
   std::vector<Asked> asked = {FillBegins{}, SequenceBegins{0, {}}};
   for (uint32_t step = 0; step < routing.generated.size(); ++step) {
@@ -79,7 +79,7 @@ std::vector<Asked> asked_of(const Routing& routing) {
   return asked;
 }
 
-// For cache static: how often each expert was chosen by the first tokens.
+// For the cache `static`: how often the first tokens chose each expert.
 std::shared_ptr<const PluginTensors> heat_of(const Routing& routing, size_t tokens) {
   auto heat = std::make_shared<PluginTensors>();
   for (uint32_t layer = 0; layer < routing.layers; ++layer) {
@@ -104,7 +104,7 @@ uint64_t chosen_of(const Routing& routing) {
   return chosen;
 }
 
-// [layers] what the generated tokens chose of each.
+// [layers] the choices of the generated tokens.
 std::vector<LayerChoices> choices_by_layer(const Routing& routing) {
   std::vector<LayerChoices> layers(routing.layers);
   for (const Routing::Token& token : routing.generated) {
@@ -126,11 +126,11 @@ json row_of(uint32_t percent, const std::string& policy, uint64_t hits, uint64_t
 uint64_t best_possible_hits(const LayerChoices& choices, uint32_t slots) {
   constexpr size_t kNever = std::numeric_limits<size_t>::max();
   struct Expert {
-    size_t next = kNever;  // the place in `choices` that has it next
+    size_t next = kNever;  // the next entry of `choices` that has it
     bool kept = false;
   };
   std::unordered_map<uint32_t, Expert> experts;
-  // When each expert of each choice is chosen again, in the same order.
+  // For each expert of each choice the next choice that has it, in reverse order.
   std::vector<size_t> again;
   for (size_t c = choices.size(); c-- > 0;) {
     for (auto expert = choices[c]->rbegin(); expert != choices[c]->rend(); ++expert)

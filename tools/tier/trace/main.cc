@@ -1,4 +1,4 @@
-// tier-trace: what is in a trace, and what would have been.
+// tier-trace: shows and replays traces.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -81,7 +81,7 @@ int print(const std::string& text) {
   return written.ok() ? 0 : fail(written.error());
 }
 
-// "3" or "3-7"; empty: all.
+// Parses "3" or "3-7"; empty: all steps.
 Result<StepRange> parse_steps(const std::string& text) {
   StepRange range;
   if (text.empty()) return range;
@@ -117,7 +117,7 @@ int print_events(TraceReader& trace, const Options& options) {
   const auto steps = parse_steps(options.steps);
   if (!steps.ok()) return fail(steps.error());
   std::string text;
-  bool inside = options.steps.empty();  // what belongs to no step belongs to the one before it
+  bool inside = options.steps.empty();  // events outside of steps belong to the step before them
   for (; const Event* event = trace.peek(); trace.next()) {
     if (const auto* pass = event->as<PassBegins>(); pass != nullptr && !options.steps.empty())
       inside = steps->contains(pass->step);
@@ -265,7 +265,7 @@ int play_trace(TraceReader& trace, const Options& options) {
   return print(options.json ? played->dump(2) + "\n" : played_text(*played));
 }
 
-// "10,25": percents.
+// Parses percents: "10,25".
 Result<std::vector<uint32_t>> parse_percents(const std::string& text) {
   std::vector<uint32_t> percents;
   const char* at = text.data();

@@ -1,4 +1,4 @@
-// Puts a message's post and its completion together.
+// Matches the post of a message with its completion.
 #pragma once
 
 #include <cstdint>
@@ -22,14 +22,14 @@ struct Served {
 
 class Messages {
  public:
-  // The message that this event completes, if it completes one.
+  // Returns the message that this event completes, if any.
   std::optional<Served> take(const Event& event);
 
  private:
   std::map<uint32_t, Served> open_;  // by slot
 };
 
-// "flash read": the agent and the part of it that serves the message.
+// Returns the agent and the lane that serves the message: "flash read".
 std::string lane_name(const TraceHeader& header, const Message& message);
 
 }  // namespace tierd

@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-// One after the other the steps of a recorded run, as an engine is asked for them.
+// Plays the steps of a recorded run one after the other, as an engine receives them.
 class Steps {
  public:
   Steps(Engine& engine, const ModelPlan& model, RecordedActivity& activity)
@@ -32,7 +32,7 @@ class Steps {
     return {};
   }
   Status operator()(const StepEnds&) {
-    if (rows_.empty()) return {};  // it was given up before it began
+    if (rows_.empty()) return {};  // the step was given up before it began
     std::vector<uint32_t> wanted;
     for (size_t i = rows_.size() - std::min(n_wanted_, rows_.size()); i < rows_.size(); ++i)
       wanted.push_back(static_cast<uint32_t>(i));
@@ -57,8 +57,8 @@ class Steps {
   Status operator()(const DrainBegins&) { return engine_.drain(); }
 
  private:
-  // Tokens in the neurons of the embedding that were used. Where a sequence was continued from an earlier
-  // one, it begins anew here.
+  // Sets tokens that lie in the neurons of the embedding that were used. A sequence that was continued from
+  // an earlier one begins anew here.
   void begin(const PassBegins& begins) {
     const auto& embedding = std::get<Rows>(model_.any().sites.front().cut);
     rows_.clear();
@@ -82,11 +82,11 @@ class Steps {
   std::vector<RowInfo> rows_;
   size_t n_wanted_ = 0;
   bool prefill_ = false;
-  std::map<uint64_t, uint32_t> positions_;  // the next one of each sequence
+  std::map<uint64_t, uint32_t> positions_;  // the next position of each sequence
   uint64_t last_sequence_ = 0;
 };
 
-// What a recorded run needs.
+// The capacities that a recorded run needs.
 struct Needs {
   uint32_t rows = 1;
   uint32_t logit_rows = 1;
@@ -100,7 +100,7 @@ Needs needs_of(const std::vector<Asked>& asked, const SiteTable& sites) {
     const PassBegins begins = pass->unpack().begins;
     needs.rows = std::max<uint32_t>(needs.rows, begins.rows);
     if (begins.site + 1 == sites.size()) needs.logit_rows = std::max<uint32_t>(needs.logit_rows, begins.rows);
-    for (const uint32_t sequence : begins.sequences)  // the last number there is wants more than any run has
+    for (const uint32_t sequence : begins.sequences)  // the largest number would overflow to 0
       needs.sequences = std::max(needs.sequences, std::max(sequence, sequence + 1));
   }
   return needs;

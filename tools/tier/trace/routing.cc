@@ -20,11 +20,12 @@ using nlohmann::json;
 constexpr uint64_t kMostFileBytes = uint64_t{1} << 30;
 constexpr uint32_t kMostExperts = 1u << 16;
 constexpr uint32_t kMostLayers = 1u << 12;
-// Experts of all layers of a file without a byte. Models have up to some 30,000, and tables are made of them.
+// The most experts of all layers, beside one for each byte of the file. Models have up to some 30,000, and
+// tables are allocated for them.
 constexpr uint64_t kMostExpertsOfAll = 1u << 18;
 constexpr int kDeepestJson = 4;
 
-// Lines of a file, and where the present one is, for errors.
+// The lines of a file, and the number of the current one for errors.
 class Lines {
  public:
   Lines(std::string_view text, std::string path) : text_(text), path_(std::move(path)) {}
@@ -50,7 +51,7 @@ class Lines {
   uint32_t number_ = 0;  // a file has fewer than 2^32 bytes
 };
 
-// The largest number of its kind, and the first line that has it.
+// The largest number of its kind, and the first line that contains it.
 struct Largest {
   uint32_t number = 0;
   uint32_t line = 0;
@@ -81,7 +82,7 @@ std::vector<std::string_view> split(std::string_view line, char at) {
   }
 }
 
-// A line of the table.
+// A row of the table.
 struct Chosen {
   uint32_t turn, step;
   uint16_t layer, expert;
@@ -151,7 +152,7 @@ class CsvReader {
     }
   }
 
-  // "# layer=0 expert_bytes=4336640 …" and "# model=… n_expert=128 …"
+  // Parses "# layer=0 expert_bytes=4336640 …" and "# model=… n_expert=128 …".
   Status read_comment(std::string_view line) {
     std::optional<uint64_t> layer;
     for (const std::string_view word : split(line, ' ')) {

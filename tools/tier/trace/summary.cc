@@ -15,13 +15,13 @@ namespace {
 
 using nlohmann::json;
 
-// What an agent's lane did.
+// The work of an agent's lane.
 struct Lane {
   uint64_t messages = 0;
   uint64_t units = 0;
   uint64_t bytes = 0;
-  uint64_t busy_ns = 0;   // at least one message being served
-  uint64_t until_ns = 0;  // the end of what was served last
+  uint64_t busy_ns = 0;   // time with at least one message being served
+  uint64_t until_ns = 0;  // the end of the last service
   std::vector<uint64_t> service_ns;
   std::vector<uint64_t> wait_ns;  // from the post to the start
 };

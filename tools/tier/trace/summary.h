@@ -1,4 +1,4 @@
-// A trace on one screen.
+// The summary of a trace, on one screen.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,7 +9,7 @@
 
 namespace tierd {
 
-// Errors: of the trace.
+// Errors: those of the trace.
 Result<nlohmann::json> summary_json(TraceReader& trace);
 std::string summary_text(const nlohmann::json& summary);
 

@@ -8,8 +8,7 @@
 namespace tierd {
 namespace {
 
-// As a TimelineRecorder hears it, but for what a trace does not hold: how long the predictor took and when
-// there was nothing to do.
+// Feeds a Timeline as a TimelineRecorder does, but for the predictor's and the idle times, which traces lack.
 class Follower {
  public:
   Follower(const StepRange& steps, Timeline& timeline) : steps_(steps), timeline_(timeline) {}
@@ -34,7 +33,7 @@ class Follower {
   StepRange steps_;
   Timeline& timeline_;
   Messages messages_;
-  bool inside_ = false;  // a step of the range
+  bool inside_ = false;  // inside a step of the range
 };
 
 }  // namespace

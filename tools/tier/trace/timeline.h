@@ -1,4 +1,4 @@
-// A trace as Chrome's trace events, which Perfetto (ui.perfetto.dev) and chrome://tracing show.
+// Converts a trace to Chrome's trace events, which Perfetto (ui.perfetto.dev) and chrome://tracing show.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ struct StepRange {
   bool contains(uint32_t step) const { return first <= step && step <= last; }
 };
 
-// What a trace knows of: not how long the predictor took, nor when there was nothing to do. Error: of the
-// trace; io_error naming `name`, which is where `out` leads.
+// Writes everything that a trace contains: it lacks the predictor's time and the idle times. Errors: those of
+// the trace; io_error naming `name`, the destination of `out`.
 Status write_timeline(TraceReader& trace, const StepRange& steps, std::FILE* out, const std::string& name);
 
 }  // namespace tierd

@@ -13,13 +13,13 @@
 namespace tierd {
 namespace {
 
-// Whole numbers up to 2^24 are exact; a site has fewer neurons (core/watch/trace/header.cc).
+// Integers up to 2^24 are exact as floats; a site has fewer neurons (core/watch/trace/header.cc).
 using Numbers = std::vector<float>;
 
 struct SiteTruth {
   Numbers rows, counts;
   PackedLists lists;     // of the counts that are not -1
-  uint64_t neurons = 0;  // in these lists
+  uint64_t neurons = 0;  // total over these lists
 
   void add(const std::optional<std::vector<uint32_t>>& active) {
     counts.push_back(active ? static_cast<float>(active->size()) : -1.0F);
@@ -54,7 +54,7 @@ Status write_truth(TraceReader& trace, const std::string& path) {
       truth.rows.push_back(rows);
       truth.add(active->neurons);
     } else if (const auto* measured = event->as<Measured>()) {
-      // What was measured after a pass is truer than what was predicted before it.
+      // Neurons that were measured after a pass replace those predicted before it.
       TIERD_TRY(check_listed(*measured, trace));
       SiteTruth& truth = truths[measured->site];
       if (truth.counts.empty()) {

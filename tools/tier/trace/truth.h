@@ -1,4 +1,4 @@
-// What was active in a recorded run, as the tensors that the predictor `oracle` reads.
+// Writes the neurons that were active in a recorded run as the tensors that the predictor `oracle` reads.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace tierd {
 
-// Writes a safetensors file; it appears under its name only when it is whole. For each predicted site it has
-// SITE.rows, SITE.counts and SITE.neurons, see plugins/predictor/oracle. Errors: of the trace, or of the
-// disk.
+// Writes a safetensors file, which appears under its name only when it is complete. For each predicted site
+// it has SITE.rows, SITE.counts and SITE.neurons, see plugins/predictor/oracle. Errors: those of the trace
+// and of the disk.
 Status write_truth(TraceReader& trace, const std::string& path);
 
 }  // namespace tierd
