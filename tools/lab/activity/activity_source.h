@@ -1,5 +1,5 @@
-// What is active in a token, layer by layer, from whoever knows: a process that draws it, or a record. A
-// kernel's Recording asks one of these about the sites of a pass.
+// The interface to the active neurons of a token, layer by layer: a process that draws them, or a record. A
+// kernel's Recording queries it about the sites of a pass.
 #pragma once
 
 #include <cstdint>
@@ -19,18 +19,18 @@ class ActivitySource {
   virtual uint32_t neurons(uint32_t layer) const = 0;
   virtual uint32_t sequences() const = 0;
 
-  // A sequence goes on to its next token; the first call begins it. Others stay where they are.
+  // Advances a sequence to its next token; the first call begins it. Other sequences do not change.
   virtual void next_token(uint32_t sequence) = 0;
-  // What the present token of a sequence uses, after its first `next_token`. Alive until its next one.
+  // Returns the active neurons of a sequence's present token. Valid until its `next_token`.
   virtual ActiveBits active(uint32_t sequence, uint32_t layer) const = 0;
 };
 
 uint32_t count_active(ActiveBits bits);
-// The neurons, ascending.
+// Returns the active neurons, ascending.
 std::vector<uint32_t> list_active(ActiveBits bits);
 
-// What a pass over several sequences uses of a layer: neurons that any row uses, ascending, and which rows
-// use each, [neurons x mask_words(rows)] as ActiveSet has them; no masks where there is one row.
+// The neurons of a layer that a pass over several sequences uses, ascending, and the rows that use each,
+// [neurons x mask_words(rows)] as in ActiveSet; no masks for a single row.
 struct ActiveRows {
   std::vector<uint32_t> neurons;
   std::vector<uint64_t> row_masks;

@@ -13,7 +13,7 @@ namespace {
 
 using Beta = boost::math::beta_distribution<double, BoostPolicy>;
 
-constexpr uint32_t kIntervals = 4000;  // of an integral: what is left is below any sampling error
+constexpr uint32_t kIntervals = 4000;  // of an integral: the remaining error is below any sampling error
 
 template <class F>
 double midpoint_sum(double from, double to, F f) {
@@ -53,18 +53,18 @@ double used_within(const BetaRates& rates, double lambda, uint32_t tokens) {
   return 1 - unused;
 }
 
-// Time has no direction in it: what is new in a token is what the union gains by one more.
+// The process is symmetric in time, so a token's new neurons are those that it adds to the union.
 double new_in_token(const BetaRates& rates, double lambda, uint32_t window) {
   return used_within(rates, lambda, window + 1) - used_within(rates, lambda, window);
 }
 
-// p times the density of Beta(a, b) is, but for E[p], that of Beta(a + 1, b).
+// p times the density of Beta(a, b) equals E[p] times the density of Beta(a + 1, b).
 double share_of_hottest(const BetaRates& rates, double share) {
   const double least = boost::math::quantile(boost::math::complement(Beta(rates.a, rates.b), share));
   return boost::math::cdf(boost::math::complement(Beta(rates.a + 1, rates.b), least));
 }
 
-// Two arcs of length p on a circle of 1, which lie d apart, on the mean over d up to `shift`.
+// The overlap of two arcs of length p on a circle of 1 with distance d, averaged over d up to `shift`.
 double copy_follows(const BetaRates& rates, double shift, double hottest) {
   constexpr uint32_t kDistances = 16;
   const Beta beta(rates.a, rates.b);

@@ -1,5 +1,5 @@
-// What a profile's process does on the mean, without drawing anything: its statistics as functions of the
-// profile, which drawn ones are compared with.
+// The expected statistics of a profile's process, without drawing: functions of the profile, with which drawn
+// statistics are compared.
 #pragma once
 
 #include <cstdint>
@@ -8,29 +8,30 @@
 
 namespace tierd {
 
-// E[p], and of the active neurons the share that another, independent draw has as well: E[p^2] / E[p].
+// Return E[p], and the share of active neurons that an independent draw has, too: E[p^2] / E[p].
 double mean_rate(const BetaRates& rates);
 double lasting_overlap(const BetaRates& rates);
 
-// The share of a token's active neurons that the one `distance` tokens later has, too: with probability
-// lambda^distance nothing was drawn anew, and else it is an independent draw.
+// Returns the share of a token's active neurons that are active `distance` tokens later, too: with
+// probability lambda^distance an event has not been drawn again, else the draw is independent.
 double overlap_after(const BetaRates& rates, double lambda, uint32_t distance);
 
-// The share of a layer's neurons that any of `tokens` consecutive ones uses: 1 -
+// Returns the share of a layer's neurons that any of `tokens` consecutive tokens uses: 1 -
 // E[(1-p)(1-(1-lambda)p)^(k-1)].
 double used_within(const BetaRates& rates, double lambda, uint32_t tokens);
-// Those that a token uses and none of the `window` tokens before it.
+// Returns the share that a token uses and none of the `window` tokens before it.
 double new_in_token(const BetaRates& rates, double lambda, uint32_t window);
 
-// The share of all uses that falls to the most active share of the neurons, where rates are known.
+// Returns the share of all uses by the most active share of the neurons, with known rates.
 double share_of_hottest(const BetaRates& rates, double share);
 
-// P(copy is active | what it copies is), among the hottest share of what is copied; the distance of their
-// events is uniform within `shift` to either side, round a circle.
+// Returns P(copy is active
+// parent is active) for the hottest share of parents; the distance of their events is uniform within `shift`
+// to either side, round a circle.
 double copy_follows(const BetaRates& rates, double shift, double hottest);
 
-// Hidden states x and y of correlation `cosine`, normal: of the largest share `kept` by absolute value in y,
-// those that are among the largest in x as well.
+// For normal hidden states x and y of correlation `cosine`: returns the share of y's largest `kept` channels
+// by absolute value that are among x's largest, too.
 double top_k_precision(double cosine, double kept);
 
 }  // namespace tierd

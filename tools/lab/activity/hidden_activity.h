@@ -1,5 +1,5 @@
-// Which channels are the largest, of hidden states (hidden_states.h): a layer's active neurons are the
-// channels of the largest absolute values.
+// The largest channels of hidden states (hidden_states.h): a layer's active neurons are the channels of the
+// largest absolute values.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ class HiddenActivity final : public ActivitySource {
     uint32_t layers = 1;
     uint32_t channels = 1;
     double cosine = 1;  // c
-    double kept = 0.5;  // the share of the channels that is active
+    double kept = 0.5;  // share of the channels that is active
     uint64_t seed = 1;
     uint32_t sequences = 1;
   };
@@ -30,7 +30,7 @@ class HiddenActivity final : public ActivitySource {
 
  private:
   HiddenStates states_;
-  uint32_t kept_;                                         // channels
+  uint32_t kept_;                                         // number of active channels
   std::vector<std::vector<std::vector<uint64_t>>> bits_;  // [sequences][layers]
 };
 

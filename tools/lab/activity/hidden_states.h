@@ -1,5 +1,5 @@
 // Hidden states that change little from layer to layer: x(l+1) = c x(l) + sqrt(1 - c^2) e, where x(0) and
-// each e are normal. Each token draws a state of its own.
+// each e are normal. Each token draws its own state.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@ class HiddenStates {
   explicit HiddenStates(const Options& options);
 
   const Options& options() const { return options_; }
-  // A sequence goes on to its next token; the first call begins it.
+  // Advances a sequence to its next token; the first call begins it.
   void next_token(uint32_t sequence);
-  // [channels] of the present token of a sequence. Alive until its next one.
+  // Returns [channels] of a sequence's present token. Valid until its next one.
   std::span<const float> state(uint32_t sequence, uint32_t layer) const {
     return std::span(sequences_[sequence].states)
         .subspan(uint64_t{layer} * options_.channels, options_.channels);
@@ -36,7 +36,7 @@ class HiddenStates {
 
   Options options_;
   std::vector<Sequence> sequences_;
-  std::vector<double> x_;  // used by one function, kept for its memory
+  std::vector<double> x_;  // scratch of next_token()
 };
 
 }  // namespace tierd

@@ -14,11 +14,10 @@ namespace {
 const boost::math::normal_distribution<double, BoostPolicy> kNormal;
 
 constexpr uint32_t kKnotBits = 7;
-constexpr uint32_t kKnots = 1u << kKnotBits;  // of each power of two
+constexpr uint32_t kKnots = 1u << kKnotBits;  // for each power of two
 constexpr uint32_t kTailBits = 31;            // of the distance from the nearer end of (0, 1)
 
-// The distance m belongs to knot k and lies so far behind it, as a share of the way to the next one. The
-// first 128 distances are knots themselves.
+// The knot k before a distance, and the share of the way to the next. The first 128 distances are knots.
 struct Place {
   uint32_t knot = 0;
   double behind = 0;
@@ -30,7 +29,7 @@ Place place_of(uint32_t m) {
   return {shift * kKnots + (m >> shift), static_cast<double>(rest) / static_cast<double>(1u << shift)};
 }
 
-// The least distance of knot k.
+// Returns the smallest distance of knot k.
 uint64_t distance_of(uint32_t k) {
   if (k < 2 * kKnots) return k;
   const uint32_t shift = k / kKnots - 1;

@@ -1,4 +1,4 @@
-// How Boost.Math is asked for what ends in drawn bits, which shall be the same on every machine.
+// The use of Boost.Math for drawn bits, which must be the same on every machine.
 #pragma once
 
 #include <boost/math/policies/policy.hpp>
@@ -7,8 +7,8 @@
 
 namespace tierd {
 
-// In double precision, so that no machine's long double decides, and without exceptions, since profiles are
-// checked before.
+// Double precision, so that results do not depend on a machine's long double; no exceptions, since profiles
+// are checked before.
 using BoostPolicy = boost::math::policies::policy<
     boost::math::policies::promote_double<false>,
     boost::math::policies::domain_error<boost::math::policies::ignore_error>,
@@ -17,7 +17,7 @@ using BoostPolicy = boost::math::policies::policy<
     boost::math::policies::underflow_error<boost::math::policies::ignore_error>,
     boost::math::policies::evaluation_error<boost::math::policies::ignore_error>>;
 
-// A knot of a table, without the last bits, in which mathematical libraries differ.
+// Rounds a knot of a table to drop the last bits, in which mathematical libraries differ.
 inline double without_last_bits(double knot) {
   return std::nearbyint(knot * 0x1p30) * 0x1p-30;
 }

@@ -11,8 +11,7 @@
 namespace tierd {
 namespace {
 
-// Where the tables of rate_table.h are exact enough: flatter tails than a tenth of a neuron are nothing that
-// any paper has seen.
+// The range in which rate_table.h is exact enough. No paper reports flatter tails than a tenth of a neuron.
 constexpr double kLeastExponent = 0.05;
 constexpr double kMostExponent = 100;
 constexpr uint32_t kMostBlocks = 1u << 12;
@@ -22,7 +21,7 @@ std::filesystem::path profiles_folder() {
   return shapes_folder().parent_path() / "activity";
 }
 
-// How much a layer has of the mean, before all of them are scaled.
+// Returns a layer's relative mean, before all layers are scaled.
 double share_at(const DepthShares& depth, double at) {
   return at < 0.5 ? depth.first + (depth.middle - depth.first) * 2 * at
                   : depth.middle + (depth.last - depth.middle) * (2 * at - 1);

@@ -1,5 +1,5 @@
-// Random bits by counter: each word is a function of the seed and of where it stands, so that they are the
-// same on every machine and whatever was drawn before. Words have 64 bits, since one decides for 64 neurons.
+// Random bits by counter: each word is a function of the seed and of its position, so that it is the same on
+// every machine and whatever was drawn before. Words have 64 bits, since one decides for 64 neurons.
 #pragma once
 
 #include <cmath>
@@ -7,7 +7,7 @@
 
 namespace tierd {
 
-// What bits are drawn for. Part of what a seed means: never renumber.
+// The purpose of random bits. The numbers determine the values of a seed: never renumber.
 enum class DrawnFor : uint32_t {
   rate = 1,
   is_copy = 2,
@@ -30,20 +30,20 @@ inline uint64_t mix_bits(uint64_t z) {
 
 class RandomBits {
  public:
-  // `layer` and `place` tell streams of one purpose apart, such as a token's of a sequence.
+  // `layer` and `place` distinguish streams of one purpose, such as that of a token of a sequence.
   RandomBits(uint64_t seed, DrawnFor purpose, uint32_t layer, uint64_t place)
       : key_(mix_bits(mix_bits(mix_bits(seed + kGolden) ^ (uint64_t{layer} << 32 | uint32_t(purpose))) ^
                       place)) {}
 
   uint64_t word(uint64_t counter) const { return mix_bits(key_ + (counter + 1) * kGolden); }
-  // Uniform over 32 bits: the better half of a word.
+  // Returns the upper half of a word, uniform over 32 bits.
   uint32_t half(uint64_t counter) const { return static_cast<uint32_t>(word(counter) >> 32); }
-  // Uniform in [0, bound), bound > 0. The bias of the multiply-shift is below 2^-32 times the bound.
+  // Returns a number uniform in [0, bound), bound > 0; its bias is below 2^-32 times the bound.
   uint32_t below(uint64_t counter, uint32_t bound) const {
     return static_cast<uint32_t>(uint64_t{half(counter)} * bound >> 32);
   }
-  // 64 coins, each of which is 1 with probability `chance` / 2^32: the bits of 64 uniform numbers are drawn
-  // side by side, from the highest on, until every one of them is seen to be below `chance` or not.
+  // Returns 64 bits, each 1 with probability `chance` / 2^32: the bits of 64 uniform numbers are drawn in
+  // parallel, from the highest on, until each number is known to be below `chance` or not.
   uint64_t coins(uint64_t counter, uint64_t chance) const {
     if (chance >> 32 != 0) return ~uint64_t{0};
     uint64_t heads = 0, open = ~uint64_t{0};
@@ -64,7 +64,7 @@ class RandomBits {
   uint64_t key_;
 };
 
-// A probability as `coins` takes it.
+// Returns a probability in the form that `coins` takes.
 inline uint64_t chance_of(double probability) {
   return static_cast<uint64_t>(std::llround(probability * 0x1p32));
 }

@@ -20,7 +20,7 @@ RateTable::RateTable(const BetaRates& rates) {
   const auto last = static_cast<int>(kMostNormal * kPerUnit);
   for (int k = -last; k <= last + 1; ++k) {
     const double z = k / kPerUnit;
-    // From the nearer end: what is almost 1 has lost its digits.
+    // Computed from the nearer end, because a value near 1 has lost its digits.
     const double p = z < 0 ? boost::math::quantile(beta, normal_below(z))
                            : boost::math::quantile(boost::math::complement(beta, normal_below(-z)));
     knots_.push_back(without_last_bits(p));

@@ -1,5 +1,5 @@
 // Rates from normal numbers: p = the quantile of a beta distribution at the normal's share below z, so that
-// what normal numbers have in common, rates have in common as well.
+// correlated normal numbers give correlated rates.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace tierd {
 
-// Linear between knots. A rate is within 2e-5 of the distribution's own for what the profiles have, within
-// 3e-4 at the bounds of what they may have; the rates' mean is within 2e-5.
+// Linear between knots. A rate is within 2e-5 of the exact one for the existing profiles, within 3e-4 at the
+// bounds of accepted profiles; the mean of the rates is within 2e-5.
 class RateTable {
  public:
   explicit RateTable(const BetaRates& rates);
 
-  // As a number of 32 bits below which an event is active.
+  // The threshold is the rate as a number of 32 bits; an event below it is active.
   double rate(double z) const;
   uint32_t threshold(double z) const;
 

@@ -21,7 +21,7 @@ bool bit(const std::vector<uint64_t>& bits, uint32_t i) {
   return (bits[i / kWord] >> i % kWord & 1) != 0;
 }
 
-// So many coins as there are neurons, as bits; none behind the last one.
+// Draws a bit for each of n neurons; bits behind the last one are 0.
 std::vector<uint64_t> coins(const RandomBits& random, uint32_t n, double probability) {
   std::vector<uint64_t> heads;
   for (uint32_t w = 0; w < words(n); ++w) heads.push_back(random.coins(w, chance_of(probability)));
@@ -47,7 +47,7 @@ Result<StickyActivity> StickyActivity::create(const ActivityProfile& profile, Op
   return activity;
 }
 
-// The parent is drawn among those of the same block, so that blocks mean the same in all layers.
+// The parent is drawn from the same block, so that a block means the same in all layers.
 void StickyActivity::make_copies(uint32_t layer) {
   Layer& at = layers_[layer];
   const RandomBits is_copy(options_.seed, DrawnFor::is_copy, layer, 0);
@@ -60,7 +60,7 @@ void StickyActivity::make_copies(uint32_t layer) {
     const uint32_t count = block_begin(block + 1, layers_[layer - 1].n) - first;
     for (uint32_t i = block_begin(block, at.n); i < block_begin(block + 1, at.n); ++i) {
       if (bit(at.draw, i)) continue;
-      if (count == 0) {  // a layer of fewer neurons than blocks has nobody here to copy
+      if (count == 0) {  // no parent: the layer before has fewer neurons than blocks
         at.draw[i / kWord] |= uint64_t{1} << i % kWord;
         continue;
       }
@@ -89,9 +89,9 @@ std::vector<float> StickyActivity::place_rates(uint32_t layer, uint32_t text,
   return places;
 }
 
-// The places of all but copies move by as much as makes the mean rate of the layer the profile's: a topic is
-// about which blocks are hot, and few blocks would make some layers of some sequences much hotter than
-// others. Copies stay where their parents are.
+// Moves the positions of all neurons except copies so that the layer's mean rate is the profile's: a topic
+// only decides which blocks are hot, and with few blocks some layers of some sequences would be much hotter
+// than others. Copies keep their parents' positions.
 void StickyActivity::recentre(const Layer& layer, std::vector<float>& places) const {
   constexpr int kHalvings = 20;
   const RateTable& table = tables_[layer.table];
@@ -154,7 +154,7 @@ void StickyActivity::draw_events(uint32_t layer, uint32_t text, Sequence& sequen
       state.events[i] = u;
       now |= uint64_t{u < state.thresholds[i]} << b;
     }
-    // Copies are told anew in every token.
+    // Copies are computed again in every token.
     state.bits[w] = (state.bits[w] & at.draw[w] & ~renewed) | now;
   }
 }

@@ -7,7 +7,7 @@
 namespace tierd {
 namespace {
 
-// What the DIMMs hold while neurons are dealt.
+// The free bytes of the DIMMs while neurons are dealt.
 class Rooms {
  public:
   explicit Rooms(const PartitionMachine& machine) : left_(machine.dimms, machine.dimm_bytes) {}
@@ -20,7 +20,7 @@ class Rooms {
   std::vector<uint64_t> left_;
 };
 
-// The sites of the largest neurons first: small ones fill what those leave.
+// Returns the sites with the largest neurons first: small neurons fill the remaining gaps.
 std::vector<size_t> by_neuron_bytes(const PartitionProblem& problem) {
   std::vector<size_t> sites(problem.sites.size());
   std::iota(sites.begin(), sites.end(), size_t{0});
@@ -64,8 +64,8 @@ std::optional<Partition> deal(const PartitionProblem& problem, const FrequencyOr
     const auto give = [&](bool are_hot) {
       for (const uint32_t neuron : order[s]) {
         if ((hot[s][neuron] != 0) != are_hot) continue;
-        // One that never fired weighs nothing anywhere. In another text some of them will: all on the DIMM
-        // with the least to do, these would be what that one waits for.
+        // A neuron that never fired has no load here. In another text some of these will fire: if all were on
+        // the least loaded DIMM, the others would wait for it.
         const bool by_room = are_hot || site.frequency[neuron] == 0;
         uint32_t chosen = dimms;
         for (uint32_t dimm = 0; dimm < dimms; ++dimm) {
@@ -95,7 +95,7 @@ std::optional<Partition> deal_at_random(const PartitionProblem& problem, const H
     const uint64_t bytes = problem.sites[s].neuron_bytes;
     for (uint32_t& home : partition[s].home) {
       home = random.below(dimms);
-      // The next one that has room, so that it ends where hardly any has.
+      // Tries the next DIMMs in turn, so that the loop ends when hardly any has room.
       for (uint32_t tried = 0; !rooms.has(home, bytes); ++tried) {
         if (tried == dimms) return std::nullopt;
         home = (home + 1) % dimms;

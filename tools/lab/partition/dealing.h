@@ -1,4 +1,4 @@
-// Which DIMM each neuron gets for its home, once it is known which neurons are hot.
+// Chooses the home DIMM of each neuron, given the hot neurons.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@ namespace tierd {
 
 using HotNeurons = std::vector<std::vector<uint8_t>>;  // [sites][neurons] 1: hot
 
-// [sites] the neurons of each by falling frequency, those of one frequency by number.
+// [sites] the neurons of each site by falling frequency, at equal frequency by number.
 using FrequencyOrder = std::vector<std::vector<uint32_t>>;
 FrequencyOrder order_by_frequency(const PartitionProblem& problem);
 
-// Site by site, the neurons that are not hot go to the DIMM with the least to do in that site, the heaviest
-// first (LPT: longest processing time); then the hot ones, which cost a DIMM only bytes, to the emptiest.
-// Nothing where whole neurons do not fill the DIMMs that way: the capacities are too tight.
+// Site by site, assigns the neurons that are not hot to the DIMM with the least load in that site, the
+// heaviest first (LPT: longest processing time); then the hot ones, which cost a DIMM only bytes, to the
+// emptiest. Empty if whole neurons do not fit the DIMMs in this way: the capacities are too tight.
 std::optional<Partition> deal(const PartitionProblem& problem, const FrequencyOrder& order,
                               const HotNeurons& hot);
 
-// Any DIMM that has room.
+// Assigns each neuron to a random DIMM that has room.
 std::optional<Partition> deal_at_random(const PartitionProblem& problem, const HotNeurons& hot,
                                         Random& random);
 

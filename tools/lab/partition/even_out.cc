@@ -8,11 +8,11 @@
 namespace tierd {
 namespace {
 
-// A change moves the work of one neuron at most, and a wide bin's neurons differ from its mean by some
-// dozens; the last few make what is left small.
+// A change moves the work of at most one neuron. The error of a wide bin's mean is the work of some dozens of
+// neurons; the last few changes make the remaining difference small.
 constexpr int kChanges = 1000;
 
-// What a site has to do, and when it is ready.
+// The work of a site, and the time at which it is done.
 class Load {
  public:
   Load(const PartitionMachine& machine, const PartitionSite& site, const std::vector<uint8_t>& hot)
@@ -23,11 +23,11 @@ class Load {
       (hot[i] != 0 ? hot_ : cold_) += static_cast<double>(site.frequency[i]);
   }
 
-  // With so much more work for the GPU, and less for the DIMMs.
+  // Returns the site's time with so much more work for the GPU, and less for the DIMMs.
   double seconds(double more) const {
     return std::max((hot_ + more) * gpu_second_ + sync_, (cold_ - more) * dimms_second_);
   }
-  // So much more would be even.
+  // Returns the change of the GPU's work that would make both times equal.
   double uneven() const {
     return (cold_ * dimms_second_ - hot_ * gpu_second_ - sync_) / (gpu_second_ + dimms_second_);
   }
@@ -47,14 +47,14 @@ struct Change {
   double more = 0;  // for the GPU
 };
 
-// One site while it is evened out.
+// A site that is being evened out.
 class Site {
  public:
   Site(const PartitionProblem& problem, size_t s, const std::vector<uint32_t>& order,
        std::vector<uint8_t>& hot)
       : site_(problem.sites[s]), order_(order), hot_(hot), load_(problem.machine, site_, hot) {}
 
-  // The change after which the site is ready the soonest; nothing where none makes it sooner.
+  // Returns the change after which the site is done soonest; empty if none makes it sooner.
   std::optional<Change> best_change(bool room) const {
     std::vector<uint32_t> hot, cold;  // by falling frequency
     for (const uint32_t neuron : order_) (hot_[neuron] != 0 ? hot : cold).push_back(neuron);
@@ -87,7 +87,7 @@ class Site {
  private:
   double frequency(uint32_t neuron) const { return site_.frequency[neuron]; }
 
-  // Those whose frequency is next to `wanted`, from above and from below.
+  // Returns the neurons with the frequencies nearest to `wanted`, above and below it.
   std::vector<uint32_t> nearest(const std::vector<uint32_t>& sorted, double wanted) const {
     const auto below =
         std::ranges::partition_point(sorted, [&](uint32_t neuron) { return frequency(neuron) > wanted; });

@@ -1,4 +1,4 @@
-// The last touch on which neurons are hot: a program over bins knows means, and neurons are whole.
+// Improves the choice of hot neurons: a program over bins uses mean frequencies, but neurons are whole.
 #pragma once
 
 #include "tools/lab/partition/dealing.h"
@@ -6,8 +6,8 @@
 
 namespace tierd {
 
-// In each site, as long as GPU and DIMMs come closer to being ready together by it, and the GPU has room: one
-// more neuron becomes hot, one fewer, or one in the place of another. The DIMMs are taken to share evenly.
+// In each site one more neuron becomes hot, one fewer, or one in place of another, while this brings the
+// times of GPU and DIMMs closer together and the GPU has room. Assumes that the DIMMs share evenly.
 void even_out(const PartitionProblem& problem, const FrequencyOrder& order, HotNeurons& hot);
 
 }  // namespace tierd

@@ -11,14 +11,14 @@
 
 namespace tierd {
 
-// `take(site, place)`: of the neuron order[site][place]; returns whether more of that site are wanted.
+// Calls `take(site, place)` for the neuron order[site][place]; it returns whether it takes more of that site.
 template <class Take>
 void hottest_first(const PartitionProblem& problem, const FrequencyOrder& order, const Take& take) {
   struct Next {
     float frequency;
     size_t site;
     uint32_t place;
-    // Where both are equal, the earlier site's comes first.
+    // At equal frequency the earlier site's neuron is first.
     bool operator<(const Next& other) const {
       return std::tuple(frequency, other.site) < std::tuple(other.frequency, site);
     }

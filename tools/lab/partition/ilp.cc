@@ -10,16 +10,15 @@
 namespace tierd {
 namespace {
 
-// So many variables a neuron-by-neuron program may have: alike DIMMs can be exchanged, and what a solver has
-// to look at grows with every exchange.
+// The most variables of a program by neurons: equal DIMMs can be exchanged, and each exchange costs time.
 constexpr size_t kMostForHomes = 100;
-// Single neurons on either side of where the relaxation ends.
+// Bins of single neurons on either side of the end of the relaxation's solution.
 constexpr uint32_t kSingle = 8;
-// A program over bins is solved when it is so near to its bound: even_out does better than that on neurons.
+// A program over bins is solved when it is this close to its bound: even_out improves more than that.
 constexpr double kGap = 5e-4;
-// What a solver calls a whole number is so far from one at most.
+// The tolerance with which a solver's value counts as a whole number.
 constexpr double kWhole = 1e-4;
-// By so much of it, what a solver says of the best cost may be too high.
+// The share by which a solver's best cost may be too high.
 constexpr double kBoundRounding = 1e-6;
 
 using Is = IntegerProgram::Is;
@@ -81,8 +80,8 @@ size_t count(const Bins& bins) {
   return all;
 }
 
-// The program's variables. Bytes are counted in their greatest common divisor, so that sums are exact; times
-// in `unit` seconds, so that they are about 1.
+// The program and its variables. Bytes are in units of their greatest common divisor, so that sums are exact;
+// times in `unit` seconds, so that they are about 1.
 class MappingProgram {
  public:
   MappingProgram(const PartitionProblem& problem, const Bins& bins, double unit, bool homes)
@@ -96,7 +95,7 @@ class MappingProgram {
     }
   }
 
-  // Begins with the hottest neurons of each site, as many as the relaxation has whole.
+  // Starts with the hottest neurons of each site, as many as are whole in the relaxation.
   void begin_with(const Relaxation& relaxed) {
     Sum start;
     for (size_t s = 0; s < bins_.size(); ++s) {
@@ -112,7 +111,7 @@ class MappingProgram {
     return program_.solve(homes_ ? 0 : kGap, limit, waiting);
   }
 
-  // Nothing where a number is none of whole neurons.
+  // Empty if a value is not a whole number of neurons.
   std::optional<HotNeurons> hot(const std::vector<double>& values, const FrequencyOrder& order) const {
     HotNeurons all;
     for (size_t s = 0; s < bins_.size(); ++s) {
@@ -126,7 +125,7 @@ class MappingProgram {
     return all;
   }
 
-  // The homes that the program chose, in a program that has them; `hot` as above.
+  // Returns the homes that the program chose, if it has such variables; `hot` as above.
   std::optional<Partition> partition(const std::vector<double>& values, const FrequencyOrder& order,
                                      const HotNeurons& hot) const {
     Partition all;
@@ -149,7 +148,7 @@ class MappingProgram {
   }
 
  private:
-  // Whole ones: what is left of a capacity holds no neuron.
+  // Whole blocks only: the rest of a capacity holds no neuron.
   double blocks(uint64_t bytes) const {
     const uint64_t whole_blocks = bytes / block_;
     return static_cast<double>(whole_blocks);
@@ -162,7 +161,7 @@ class MappingProgram {
     return static_cast<uint32_t>(rounded);
   }
 
-  // To each DIMM as many of the neurons as its column says.
+  // Gives each DIMM as many of the neurons as its column says.
   static bool give(const std::vector<double>& values, const std::vector<int>& columns,
                    const std::vector<uint32_t>& neurons, std::vector<uint32_t>& home) {
     size_t given = 0;
@@ -192,7 +191,7 @@ class MappingProgram {
     }
     program_.require(gpu, Is::at_least, 2 * machine.sync_seconds / unit_);
     if (homes_) return add_homes(s, time, hot);
-    // Every DIMM has the same share of what is not hot.
+    // Every DIMM has the same share of the neurons that are not hot.
     const double share = bytes / machine.dimm_rate / machine.dimms / unit_;
     Sum dimms = {{time, 1}};
     for (size_t b = 0; b < bins_[s].size(); ++b) dimms.push_back({columns[b], bins_[s][b].frequency * share});
@@ -259,7 +258,7 @@ Result<IlpPartition> partition_by_ilp(const PartitionProblem& problem, const Fre
   if (!made.homes) program.begin_with(relaxed);
   TIERD_ASSIGN(const IntegerProgram::Solution solution, program.solve(limit, waiting));
   if (solution.impossible) return made;
-  // A bin's mean hides how its neurons differ, so what CBC proves binds only where they do not.
+  // A bin's mean hides the differences of its neurons, so CBC's bound holds only if bins have none.
   if (made.homes) made.bound = std::max(made.bound, solution.bound * unit * (1 - kBoundRounding));
   if (solution.values.empty()) return made;
   std::optional<HotNeurons> hot = program.hot(solution.values, order);
@@ -270,7 +269,7 @@ Result<IlpPartition> partition_by_ilp(const PartitionProblem& problem, const Fre
     even_out(problem, order, *hot);
     made.partition = deal(problem, order, *hot);
   }
-  // A solver counts in floating point: what does not hold exactly is passed over.
+  // A solver uses floating point, so a partition that violates a constraint exactly is dropped.
   if (made.partition && !is_partition_of(problem, *made.partition)) made.partition.reset();
   return made;
 }

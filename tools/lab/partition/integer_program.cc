@@ -65,7 +65,7 @@ Result<IntegerProgram::Solution> IntegerProgram::solve(double gap, const SolverL
   Cbc_Model* const model = model_.get();
   Cbc_setLogLevel(model, 0);
   Cbc_setParameter(model, "ratioGap", fmt::format("{}", gap).c_str());
-  // By default it passes over what is better by less than 1e-5, and then calls the rest impossible.
+  // By default CBC ignores improvements below 1e-5, and then reports the rest as infeasible.
   Cbc_setParameter(model, "increment", "1e-9");
   if (limit.nodes) {
     Cbc_setParameter(model, "maxNodes", fmt::format("{}", *limit.nodes).c_str());
@@ -77,7 +77,7 @@ Result<IntegerProgram::Solution> IntegerProgram::solve(double gap, const SolverL
   while (solved.wait_for(kLook) != std::future_status::ready) waiting();
   try {
     solved.get();
-  } catch (...) {  // its exceptions have no base in common
+  } catch (...) {  // its exceptions have no common base
     return gave_up("threw an exception while it solved");
   }
   if (Cbc_isAbandoned(model) != 0) return gave_up("ran into numerical difficulties");

@@ -1,4 +1,4 @@
-// A mixed integer linear program, to be minimised, and CBC that solves it.
+// A mixed integer linear program to minimise, solved by CBC.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,10 @@
 
 namespace tierd {
 
-// Ends a solver that has not proved its solution the best one. A limit in nodes of its tree gives the same
-// solution on every machine.
+// Ends a solver before it proves optimality. A limit in nodes gives the same solution on every machine.
 struct SolverLimit {
   double seconds = 120;
-  std::optional<uint32_t> nodes;  // replaces seconds
+  std::optional<uint32_t> nodes;  // replaces `seconds`
 };
 
 class IntegerProgram {
@@ -33,16 +32,16 @@ class IntegerProgram {
   int number(double cost, double most = std::numeric_limits<double>::max());
   int whole_number(double cost, double most);
   void require(const std::vector<Term>& sum, Is is, double bound);
-  // A solution to begin with: one term for each whole number, with its value.
+  // Sets a start solution: one term for each whole number, with its value.
   void begin_with(const std::vector<Term>& values);
 
   struct Solution {
     std::vector<double> values;  // [columns]; empty: none was found within the limit
     double bound = 0;            // no solution costs less
-    bool impossible = false;     // no values meet what is required
+    bool impossible = false;     // no values meet the constraints
   };
   // Ends when the bound is reached up to `gap` (a share of the cost), or at the limit. `waiting` is called on
-  // the caller's thread some times a second. Call it once. Error: internal, where CBC gives up.
+  // the caller's thread a few times a second. Call it once. Error: internal, if CBC gives up.
   Result<Solution> solve(double gap, const SolverLimit& limit, const std::function<void()>& waiting);
 
  private:
@@ -51,7 +50,7 @@ class IntegerProgram {
   struct Delete {
     void operator()(void* model) const;
   };
-  std::unique_ptr<void, Delete> model_;  // CBC's; its header stays out of this one
+  std::unique_ptr<void, Delete> model_;  // CBC's; its header is not included here
 };
 
 }  // namespace tierd

@@ -1,4 +1,4 @@
-// tier-partition: which neurons are on the GPU from the start, and which DIMM is the home of each.
+// tier-partition: chooses the neurons that the GPU holds from the start, and the home DIMM of each neuron.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -56,7 +56,7 @@ struct Options {
   bool quiet = false;
 };
 
-// A size, with or without "/s".
+// Parses a size, with or without "/s".
 Result<double> parse_rate(std::string_view text, std::string_view origin) {
   constexpr std::string_view kPerSecond = "/s";
   if (text.ends_with(kPerSecond)) text.remove_suffix(kPerSecond.size());
@@ -83,7 +83,7 @@ Status partition(Options options) {
   TIERD_ASSIGN(problem.machine, machine_of(options));
   TIERD_ASSIGN(Frequencies frequencies, read_frequencies(options.frequencies));
   problem.sites = frequencies.sites;
-  // Seconds that have passed of those that the solver may take: it does not say how far it is.
+  // Shows the elapsed seconds of the solver's limit, since the solver reports no progress.
   Progress progress("solving", static_cast<uint64_t>(std::ceil(options.partition.limit.seconds)),
                     options.quiet, "s");
   const uint64_t begin_ns = now_ns();

@@ -35,7 +35,7 @@ Result<PartitionResult> make_partition(const PartitionProblem& problem, const Pa
   PartitionResult result;
   result.bound = relaxed.seconds;
   bool found = false;
-  // The cost of what a method has found, which becomes the result where it is the best up to now.
+  // Returns the cost of a method's partition, which becomes the result if it is the best so far.
   const auto offer = [&](std::optional<Partition> partition) -> std::optional<double> {
     if (!partition) return std::nullopt;
     const PartitionCost cost = cost_of(problem, *partition);

@@ -1,4 +1,4 @@
-// A partition by one of the methods, and what it is worth.
+// Makes a partition by one of the methods and evaluates it.
 #pragma once
 
 #include <cstdint>
@@ -17,26 +17,26 @@ std::string_view name(PartitionMethod method);
 
 struct PartitionOptions {
   PartitionMethod method = PartitionMethod::ilp;
-  uint64_t seed = 1;  // of random
-  SolverLimit limit;  // of ilp
+  uint64_t seed = 1;  // for random
+  SolverLimit limit;  // for ilp
 };
 
 struct PartitionResult {
   Partition partition;
   PartitionCost cost;
-  double bound = 0;    // seconds; no partition takes less
-  double seconds = 0;  // that finding it took
-  // Seconds of a token by each; ilp and the others only where that was the method. Nothing: found none.
+  double bound = 0;    // seconds; a lower limit for all partitions
+  double seconds = 0;  // the time to find it
+  // Seconds of a token with each method's partition, as far as it was made. Empty: none was found.
   std::optional<double> ilp, greedy, random;
   uint32_t bins = 0;   // of the integer program
-  bool homes = false;  // whether it chose homes as well
+  bool homes = false;  // it chose homes too
 
-  // By how much more the partition takes than the bound, as a share of what it takes.
+  // Returns the excess over the bound, as a share of the partition's time.
   double gap() const;
 };
 
-// By ilp, the better of the integer program's and greedy's is taken. Progress: see partition_by_ilp. Errors:
-// those of check and of the solver; no_space where whole neurons do not fill the DIMMs.
+// With ilp, returns the better of the integer program's and greedy's partition. `waiting`: see
+// partition_by_ilp. Errors: those of check and of the solver; no_space if whole neurons do not fit the DIMMs.
 Result<PartitionResult> make_partition(const PartitionProblem& problem, const PartitionOptions& options,
                                        const std::function<void()>& waiting);
 

@@ -20,7 +20,7 @@ static_assert(std::endian::native == std::endian::little, "files are little-endi
 constexpr std::string_view kFrequency = ".frequency";
 constexpr std::string_view kBytes = ".bytes";
 
-// The site's name, where the tensor's name ends that way.
+// Returns the site's name if the tensor's name has that end.
 std::string site_of(const SafetensorsTensor& tensor, std::string_view end) {
   return tensor.name.ends_with(end) ? tensor.name.substr(0, tensor.name.size() - end.size()) : std::string();
 }

@@ -7,8 +7,7 @@
 namespace tierd {
 namespace {
 
-// What sums of a million terms in double precision may be off by: the bound must not end above what it
-// bounds.
+// The rounding error of sums of a million terms in double precision: the bound must not exceed the optimum.
 constexpr double kRounding = 1e-12;
 
 }  // namespace
@@ -17,8 +16,8 @@ Relaxation relax(const PartitionProblem& problem, const FrequencyOrder& order) {
   const PartitionMachine& machine = problem.machine;
   const double dimms_rate = machine.dimm_rate * machine.dimms;
   const size_t n = problem.sites.size();
-  std::vector<double> all(n, 0);     // work of a site: the sum of frequencies
-  std::vector<double> wanted(n, 0);  // of which the GPU takes so much at most: both are ready together then
+  std::vector<double> all(n, 0);     // work of a site: the sum of its frequencies
+  std::vector<double> wanted(n, 0);  // the GPU's part of it at which both end together
   for (size_t s = 0; s < n; ++s) {
     const auto bytes = static_cast<double>(problem.sites[s].neuron_bytes);
     for (const float frequency : problem.sites[s].frequency) all[s] += static_cast<double>(frequency);

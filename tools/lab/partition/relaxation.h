@@ -1,10 +1,10 @@
-// The same problem with neurons that can be divided, and DIMMs that share each site's work evenly: nothing
-// that whole neurons can do is faster, and it takes sorting alone to solve.
+// The same problem with divisible neurons, and DIMMs that share each site's work evenly: a lower bound for
+// whole neurons that sorting alone can solve.
 //
-// Why: how long a site takes depends only on how much work the GPU takes off the DIMMs, and falls until both
-// are ready together. The hottest neurons take off a given amount in the fewest bytes, so each site's time is
-// a convex function of the bytes that it gets, with the frequency of its next neuron as the slope. With one
-// capacity over all sites, the best is to give bytes to whichever slope is the steepest.
+// Why: the time of a site depends only on the work that the GPU takes from the DIMMs, and falls until both
+// end together. The hottest neurons take a given amount of work in the fewest bytes, so each site's time is a
+// convex function of its bytes, with the frequency of its next neuron as the slope. With one capacity over
+// all sites, the optimum is to give bytes always to the steepest slope.
 #pragma once
 
 #include <vector>
@@ -15,7 +15,7 @@
 namespace tierd {
 
 struct Relaxation {
-  double seconds = 0;       // no partition takes less
+  double seconds = 0;       // a lower limit for all partitions
   std::vector<double> hot;  // [sites] how many of the hottest neurons are hot, the last one in part
 };
 

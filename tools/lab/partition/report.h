@@ -1,4 +1,4 @@
-// What a partition is worth, for machines and for people.
+// The evaluation of a partition, as JSON and as text.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

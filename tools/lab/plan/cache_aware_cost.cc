@@ -12,12 +12,12 @@
 namespace tierd {
 namespace {
 
-constexpr int kTokens = 4;  // that are drawn
+constexpr int kTokens = 4;  // tokens that are drawn
 constexpr double kTextShape = 4.25;
 constexpr uint32_t kQuantiles = 1024;
 constexpr double kLeastRate = 0.001;
 
-// [kQuantiles] rates of a text's channels, rising, in equal shares of them.
+// [kQuantiles] the rates of a text's channels, ascending, at equal steps of probability.
 const std::vector<float>& text_rates() {
   static const std::vector<float> rates = [] {
     const boost::math::beta_distribution<double> text(kTextShape, kTextShape);
@@ -37,19 +37,19 @@ std::vector<float> rates_of(const ChannelOperator& of, bool by_rate, Random& ran
   return rates;
 }
 
-// A normal input times this is among the larger half as often as the rate says.
+// A normal input times this factor is among the larger half as often as the rate says.
 double factor_of(double rate) {
   const double held = std::clamp(rate, kLeastRate, 1 - kLeastRate);
   return normal_quantile(0.75) / normal_quantile(1 - held / 2);
 }
 
-// What one token takes of one operator.
+// The cost of one operator for one token.
 struct OperatorCost {
   double reads = 0, read_bytes = 0, read_channels = 0, used_bytes = 0;
   double lost = 0, lost_of_largest = 0;  // shares of the energy
 };
 
-// Chooses for one token after the other.
+// Chooses the channels of one token after the other.
 class DrawnOperator {
  public:
   DrawnOperator(const ChannelOperator& of, const CacheAwareRun& run, double kept, double gap_bytes,
@@ -111,7 +111,7 @@ double disk_seconds(const CostModel& model, const OperatorCost& cost) {
   return transfer + model.first_read;
 }
 
-// The bytes of all layers' operators, of experts or of the others.
+// Returns the bytes of all layers' operators, either of experts or of the others.
 double bytes_of(const CostModel& model, bool experts) {
   double bytes = 0;
   for (const ChannelOperator& of : model.operators) {

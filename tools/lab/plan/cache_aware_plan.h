@@ -1,4 +1,4 @@
-// What `--plan` says of a cache-aware mask, of dense models and of mixtures whose experts are in channels.
+// The part of `--plan` on a cache-aware mask, for dense models and mixtures with experts in channels.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -10,24 +10,24 @@
 
 namespace tierd {
 
-// activeflow.toml has it, with what was measured; of a store without an order by rate nothing is read ahead.
+// missing_ahead of stores ordered by rate, as in activeflow.toml, which has the measurements.
 inline constexpr double kMissingAhead = 0.5;
 
-// A number of the predictor's settings.
+// Returns a number of the predictor's settings, or `otherwise`.
 double number_of(const std::vector<Setting>& settings, std::string_view key, double otherwise);
 
-// Takes SITE.rates of the layer in the middle from the predictor's tables, where it has them; of experts
-// those of the first.
+// Reads SITE.rates of the middle layer, and of its first expert, from the predictor's tables into
+// `operators`. Tables without them change nothing.
 Status read_rates(const RunPlan& plan, std::vector<ChannelOperator>& operators);
 
-// Adds the cost, and what it was found for.
+// Adds the cost, and the settings that it was computed for.
 void add_cache_aware(nlohmann::json& found, const CacheAwareCost& cost, const CacheAwareRun& run);
 std::string cache_aware_text(const nlohmann::json& found);
-// "--set ...", the settings with which a run has the mask.
+// Returns the mask's settings as flags: "--set ...".
 std::string cache_aware_settings_text(const nlohmann::json& found);
 void set_cache_aware(Config& config, const nlohmann::json& found);
 
-// Sets a key of a strategy over what the configuration says.
+// Sets a key of a strategy, and replaces the value of the configuration.
 template <class T>
 void put(std::vector<Setting>& settings, const std::string& key, T value) {
   std::erase_if(settings, [&](const Setting& setting) { return setting.key == key; });

@@ -9,7 +9,7 @@
 namespace tierd {
 namespace {
 
-constexpr double kMostSparsity = 0.95;  // that the greedy rule asks for
+constexpr double kMostSparsity = 0.95;  // the most that the greedy rule chooses
 
 double sparsity_of(uint64_t budget, uint64_t model_bytes, std::optional<double> given) {
   const double asked = 1 - static_cast<double>(budget) / static_cast<double>(model_bytes);
@@ -55,7 +55,7 @@ std::optional<CostEstimate> estimate_cost(const CostModel& model, uint64_t budge
   cost.hits = model.hits.value_or(cost.cache_bytes / all);
   cost.compute = group_bytes / model.memory_rate;
 
-  const double density = (1 - cost.hits) * used;  // of what is missed, among all channels
+  const double density = (1 - cost.hits) * used;  // of the missed channels, among all
   const auto seconds = [&](double bytes, uint64_t chunk, bool aligned, double share) {
     return model.joins_reads ? model.flash.scattered_seconds(bytes, chunk, aligned, share)
                              : model.flash.seconds(bytes, chunk, aligned);

@@ -41,14 +41,14 @@ MixtureModel model_of(const RunPlan& of, const PlanMachine& machine) {
   return model;
 }
 
-// Reading ahead what the next layer's router would choose hides computing, and reads every wrong guess in
-// vain: it pays where more than this share of the guesses is right. The run finds out how many are.
+// Prefetching the experts that the next layer's router would choose hides computing, and reads wrong guesses
+// in vain. It is faster where more than this share of the guesses is right.
 double least_precision(const MixtureCost& cost) {
   return cost.disk > 0 ? std::max(0.0, 1 - cost.compute / cost.disk) : 0;
 }
 
-// What the channels of a store would be whose layers are cut into them, experts included: those of this one,
-// or else of one that is made of the same model.
+// Returns the sites of a store whose layers, experts included, are cut into channels: those of this store, or
+// of another store of the same model.
 std::vector<StoredSite> sites_in_channels(const Manifest& manifest) {
   std::vector<StoredSite> sites;
   for (StoredSite& site :
@@ -64,7 +64,7 @@ std::vector<StoredSite> sites_in_channels(const Manifest& manifest) {
   return sites;
 }
 
-// Adds what a token costs where experts are cut into channels.
+// Adds the cost of a token with experts cut into channels.
 Status add_channels(const RunPlan& of, const PlanMachine& machine, json& found) {
   const Manifest& manifest = of.store.manifest();
   CostModel model{.layers = manifest.config.n_layers,

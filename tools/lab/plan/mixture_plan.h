@@ -1,7 +1,7 @@
-// tierd --plan of a mixture of experts: whole experts, lossless, beside experts in channels of which a part
-// is left out (ActiveFlow with Mixtral). Leaving inputs of attention alone out saves no reading where what
-// every token uses is in memory. Channels of small experts are small reads, and measured slower; those of
-// large ones are faster where memory holds few experts (tests/bench/RESULTS.md).
+// tierd --plan of a mixture of experts. It compares whole experts (lossless) with experts cut into channels,
+// of which a part is left out (ActiveFlow with Mixtral). Leaving out only attention inputs saves no read
+// where memory holds the weights that every token uses. Channels of small experts make small reads, measured
+// slower; those of large ones are faster in little memory (RESULTS.md).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -12,15 +12,15 @@
 
 namespace tierd {
 
-// `of` is a plan of a mixture. Errors: no_space where the budget does not hold what no weight takes.
+// `of` must be a plan of a mixture. Error: no_space for a budget without room for weights.
 Result<nlohmann::json> find_mixture_plan(const RunPlan& of, const PlanMachine& machine);
 std::string mixture_plan_text(const nlohmann::json& found);
-// Whether a run that follows the plan has experts in channels. A store that is given stays as it is cut.
+// Returns whether a run that follows the plan cuts experts into channels. A given store keeps its cut.
 bool takes_channels(const nlohmann::json& found);
-// The configuration with what was found.
+// Returns the configuration with the found settings.
 Config with_mixture_plan(Config config, const nlohmann::json& found);
 
-// Has experts fetched as the routers choose them, as configs/moe-streaming.toml does.
+// Configures experts to be fetched as the routers choose them, as configs/moe-streaming.toml does.
 void stream_experts(Config& config);
 
 }  // namespace tierd

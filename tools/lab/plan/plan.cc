@@ -21,12 +21,12 @@ namespace {
 using nlohmann::json;
 
 constexpr uint32_t kShownGroups[] = {0, 1, 2, 4, 8};
-// Top-K precision of neighbouring layers, "over 80 %" (ActiveFlow, 3.1), of operators that the residual
-// stream feeds; the others are at chance (spec, small models).
+// Top-K precision of neighbouring layers, "over 80 %" (ActiveFlow, 3.1). It applies to operators whose input
+// is the residual stream; for others it is at chance (small models).
 constexpr double kPaperSimilarity = 0.8;
 constexpr size_t kLevels = 9;  // of SITE.ahead: sparsity 0.1, 0.2, ... 0.9
 
-// Means over the layers and the distances within a group of SITE.ahead, by operator.
+// Means of SITE.ahead over the layers and the distances within a group, by operator.
 class Foretold {
  public:
   static Result<Foretold> read(const Config& config, const Manifest& manifest, double sparsity) {
@@ -45,7 +45,7 @@ class Foretold {
       Mean& mean = found.means_[site->group];
       for (size_t distance = 0; distance < distances; ++distance) {
         const float share = tensor.data[distance * kLevels + level];
-        if (share <= 0) continue;  // no such layer
+        if (share <= 0) continue;  // there is no layer at this distance
         mean.sum += share;
         ++mean.count;
       }
@@ -74,7 +74,7 @@ bool is_word(const std::vector<Setting>& settings, std::string_view key, std::st
   });
 }
 
-// What of the next layers' channels the predictor will ask for, and with what success.
+// Returns the precision of the predictor's prefetches for a group, or no value without prefetching.
 std::optional<double> similarity_of(const Config& config, const Foretold& foretold, OpGroup group) {
   if (is_word(config.predictor.settings, "ahead", "none") || !config.prefetch) return std::nullopt;
   const bool all = is_word(config.predictor.settings, "ahead", "all");
@@ -152,7 +152,7 @@ Result<json> find_plan(const RunPlan& of) {
                   .first_read = machine.first_read,
                   .joins_reads = true};
   for (const StoredSite& site : manifest.sites) {
-    // An embedding that is not the head as well is looked up, a row a token.
+    // An embedding that is not also the head is read one row a token.
     const bool whole = site.group != OpGroup::embed || manifest.config.tied_embeddings;
     if (whole && is_cut_into<Rows>(site.cut) && site.alias_of == kNoSite)
       model.head_bytes += site.tensor_bytes();
@@ -225,7 +225,7 @@ bool is_cache_aware(const json& found) {
   return found["mask"] == "cache-aware";
 }
 
-// Layers of a group that the plan's way wants a store to have.
+// Returns the layers of a group in the store that the plan asks for.
 int group_of(const json& found) {
   return is_cache_aware(found) ? 1 : std::max(found["chosen"]["layer_group"].get<int>(), 1);
 }
@@ -315,7 +315,7 @@ std::string planned_and_achieved(const json& found, double tokens_per_second) {
   if (found.contains("mixture") && !takes_channels(found))
     return beside(found["lossless_tokens_per_second"].get<double>());
   if (is_cache_aware(found)) return beside(found["cache_aware"]["steady_tokens_per_second"].get<double>());
-  // The cost is that of the groups that the run had: a store keeps its own.
+  // A given store keeps its layer groups, so the cost is theirs.
   const bool of_store = found["store_given"].get<bool>() && found["chosen"]["layer_group"] != 0;
   const json& cost = of_store && found.contains("of_store") ? found["of_store"] : found["chosen"];
   const double planned = cost["steady_tokens_per_second"].get<double>();

@@ -20,7 +20,7 @@ constexpr double kReadSeconds = 0.2;  // of each size
 constexpr uint64_t kSmallestRead = uint64_t{4} << 10;
 constexpr uint64_t kLargestRead = uint64_t{1} << 20;
 
-// Bytes a second of random reads of one size.
+// Returns bytes a second of random reads of one size.
 Result<double> measure_flash(const RunPlan& plan, const DeviceOptions& device, uint64_t bytes) {
   TIERD_ASSIGN(ReadPattern pattern, random_reads(plan.store.data_path(), device, bytes, kLargestRead));
   pattern.seconds = kReadSeconds;

@@ -1,4 +1,4 @@
-// What `--plan` measures of the machine.
+// The measurements of the machine for `--plan`.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -12,17 +12,17 @@ namespace tierd {
 struct PlanMachine {
   double memory_rate = 0;  // bytes a second of all threads together
   ReadCurve flash;         // random reads of the store
-  double first_read = 0;   // seconds of a small read that the disk is asked for alone
+  double first_read = 0;   // seconds of a small read without another read in flight
 };
 
-// Takes about two seconds, with nothing else in flight. Errors: those of measure_read and
+// Takes about two seconds; no other reads may be in flight. Errors: those of measure_read and
 // measure_memory_read.
 Result<PlanMachine> measure_machine(const RunPlan& plan);
 
-// Adds what was measured to what `--plan` has found.
+// Adds the measurements to the result of `--plan`.
 void add_machine(nlohmann::json& found, const PlanMachine& machine);
-// "measured: DRAM 40 GB/s; flash, random reads: 4 KiB 0.5 ... GB/s, one alone 0.1 ms", of what add_machine
-// has added.
+// Returns "measured: DRAM 40 GB/s; flash, random reads: 4 KiB 0.5 ... GB/s, one alone 0.1 ms" from the fields
+// of add_machine.
 std::string machine_text(const nlohmann::json& found);
 
 }  // namespace tierd

@@ -6,8 +6,7 @@
 
 namespace tierd {
 
-// A channel of rate p has to be multiplied by what lifts the magnitude above which a share p of its values
-// lie to the threshold.
+// A channel of rate p is multiplied by threshold / (the magnitude that a share p of its values exceeds).
 ChannelFactors::ChannelFactors(const ChannelProfile& profile, std::vector<float> magnitudes) {
   std::ranges::sort(magnitudes);
   const auto above = [&](double share) {

@@ -1,6 +1,6 @@
-// By how much a channel's values are multiplied so that it is among the largest as often as it shall be: all
-// channels of an operator have values of one distribution, of which a larger factor lifts more above the
-// threshold that the operator has.
+// The factors of an operator's channels. All channels have values of one distribution; multiplying a
+// channel's values by a larger factor puts more of them above the operator's threshold, so the factor sets
+// how often the channel is among the largest.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@ namespace tierd {
 
 class ChannelFactors {
  public:
-  // `magnitudes`: a sample of the values' magnitudes before they are multiplied, not empty.
+  // `magnitudes`: a sample of the values' magnitudes before the multiplication, not empty.
   ChannelFactors(const ChannelProfile& profile, std::vector<float> magnitudes);
 
-  // Returns the factor of a channel whose rate `uniform`, a uniform random number, chooses. The mean rate, a
-  // / (a + b), has 1.
+  // Returns the factor of a channel whose rate is drawn by `uniform`, a uniform random number. The mean rate,
+  // a / (a + b), has factor 1.
   float of(uint32_t uniform) const { return factors_[uniform >> (32 - kBits)]; }
-  // Returns that rate: how often the channel is among the larger ones.
+  // Returns the rate of that channel: how often it is among the larger ones.
   float rate(uint32_t uniform) const { return rates_[uniform >> (32 - kBits)]; }
   double mean_square() const { return mean_square_; }
 

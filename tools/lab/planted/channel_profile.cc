@@ -12,8 +12,8 @@ Result<std::optional<ChannelProfile>> read_channel_profile(const std::string& na
   ChannelProfile p;
   p.name = file.path.stem().string();
   TomlSections reader(file.table, file.path.string());
-  // Below 1 most channels would always be used or never, and the factors of those that always are have no
-  // mean square.
+  // Lower bounds: with a < 1 or b < 1 most channels would be always or never among the larger half, and the
+  // factors of channels that always are have no mean square.
   reader.section("rates");
   reader.number("a", p.a, 1.0, 1000.0);
   reader.number("b", p.b, 2.0, 1000.0);

@@ -1,5 +1,5 @@
-// What is planted into the weights of a model without ReLU: how often a channel is among the largest inputs
-// of its operator, and how little a layer changes the hidden state.
+// The planted statistics of a model without ReLU: how often a channel is among the largest inputs of its
+// operator, and how little a layer changes the hidden state.
 #pragma once
 
 #include <optional>
@@ -17,16 +17,16 @@ struct ChannelProfile {
   double a = 1;
   double b = 1;
 
-  // [hidden]: of a layer's hidden state with that of the layer before, at least.
+  // [hidden]: least cosine between a layer's hidden state and that of the layer before.
   double cosine = 0;
 
-  // [attention]: of the scores that the softmax gets.
+  // [attention]: variance of the scores before the softmax.
   double score_variance = 0;
 };
 
-// `name`: as of read_planted_profile. Returns nothing where the file plants neurons instead, which it says by
-// a section [activity]. Errors: not_found (with the profiles there are), invalid_argument naming file, line
-// and key.
+// Reads a profile by `name`, as read_planted_profile does. Returns nothing if the file plants neurons, as its
+// section [activity] shows. Errors: not_found (listing the profiles), invalid_argument naming file, line and
+// key.
 Result<std::optional<ChannelProfile>> read_channel_profile(const std::string& name);
 
 }  // namespace tierd

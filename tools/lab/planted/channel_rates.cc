@@ -16,7 +16,7 @@ struct SiteRates {
   std::vector<float> rates;
 };
 
-// What attention gives `o`: each query head the values of the KV head that it shares with others.
+// Returns the rates of the input of `o`: each query head has those of its KV head.
 std::vector<float> of_heads(const ModelConfig& config, const std::vector<float>& values) {
   const uint32_t sharing = config.n_heads / config.n_kv_heads;
   std::vector<float> rates;

@@ -17,12 +17,12 @@ namespace tierd {
 namespace {
 
 constexpr uint32_t kChannelGeneratorVersion = 1;  // part of the fingerprint: raise it when the values change
-constexpr uint32_t kSample = 1u << 16;            // values, from which a distribution's quantiles are taken
-// SyntheticSource's weights have this deviation, times the root of their number in a row.
+constexpr uint32_t kSample = 1u << 16;  // values from which a distribution's quantiles are estimated
+// The deviation of SyntheticSource's weights, times the root of the row length.
 constexpr double kDeviation = 0.5;
 constexpr double kVariance = kDeviation * kDeviation;
 
-// The block of the recipe; any other would run, with other statistics.
+// Refuses a model with another block than the recipe's: it would run, with other statistics.
 Status check_channel_shape(const ModelConfig& c) {
   const auto refuse = [&](std::string_view what) {
     return Error{Code::unsupported, c.name,
@@ -36,7 +36,7 @@ Status check_channel_shape(const ModelConfig& c) {
   return check_planted_vocab(c);
 }
 
-// Multiplies what whole blocks hold. Blocks have scales of their own, so that nothing is rounded but these.
+// Multiplies the values of whole blocks; of blocks with scales only the scales, which alone are rounded.
 void multiply(Encoding encoding, std::span<std::byte> blocks, float factor) {
   const auto scale_at = [&](size_t at) {
     uint16_t scale = 0;
@@ -101,7 +101,7 @@ void ChannelSource::plant(const ChannelProfile& profile) {
   std::vector<float> normal = normal_sample(seed_, Drawn::sample);
   for (float& value : normal) value = std::abs(value);
   normed_.emplace(profile, std::move(normal));
-  // What a matrix makes of a normed hidden state.
+  // The variance of a matrix's product with a normed hidden state.
   const double variance = kVariance * normed_->mean_square();
   const auto deviation = static_cast<float>(std::sqrt(variance));
   std::vector<float> product = normal_sample(seed_, Drawn::sample);
@@ -114,14 +114,14 @@ void ChannelSource::plant(const ChannelProfile& profile) {
   }
   products_.emplace(profile, std::move(product));
 
-  // The stream's variance is that of the embeddings, 1, and grows; the first layer changes it most.
+  // The hidden state's variance is that of the embeddings, 1, and grows, so the first layer changes it most.
   const double added = 1 / (profile.cosine * profile.cosine) - 1;
   const auto to_add = [&](double input_square) {
     return static_cast<float>(std::sqrt(added / 2 / (kVariance * input_square)));
   };
   embed_ = static_cast<float>(std::sqrt(config().d_model) / kDeviation);
   query_ = static_cast<float>(std::sqrt(profile.score_variance) / variance);
-  o_ = to_add(variance * normed_->mean_square());  // of a head that looks at one token; others add less
+  o_ = to_add(variance * normed_->mean_square());  // for a head that looks at one token; other heads add less
   down_ = to_add(product_square * products_->mean_square());
   for (const TensorInfo& tensor : tensors()) contents_.emplace(tensor.name, content_of(tensor.name));
 }
@@ -172,7 +172,7 @@ Status ChannelSource::read(const TensorInfo& tensor, uint64_t offset, std::span<
   const uint64_t begin = offset / block * block;
   std::vector<std::byte> blocks(align_up(offset + out.size(), block) - begin);
   TIERD_TRY(random_->read(tensor, begin, blocks));
-  // Each value of a vector is a channel, and each row of a matrix.
+  // Each value of a vector, and each row of a matrix, is a channel.
   const uint64_t channel_bytes = tensor.rows == 1 ? block : encoded_bytes(tensor.encoding, tensor.cols);
   for (uint64_t at = begin, end = begin + blocks.size(); at < end;) {
     const uint64_t channel = at / channel_bytes;
@@ -184,7 +184,7 @@ Status ChannelSource::read(const TensorInfo& tensor, uint64_t offset, std::span<
   return {};
 }
 
-// Row v is the embedding of v - 1: what a token asks for is the next one.
+// Row v is the embedding of v - 1, so the next token's logit is the largest.
 Status ChannelSource::read_head(uint64_t offset, std::span<std::byte> out) const {
   const TensorInfo& embed = *find("embed");
   const uint64_t row_bytes = encoded_bytes(embed.encoding, embed.cols);

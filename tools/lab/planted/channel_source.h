@@ -1,6 +1,6 @@
 // A model without ReLU whose real forward pass uses channels as a text does: random weights of any encoding,
 // multiplied row by row and channel by channel. As with SyntheticSource, any range of bytes is made when it
-// is read, always the same for a seed.
+// is read, and depends on the seed alone.
 #pragma once
 
 #include <memory>
@@ -21,9 +21,9 @@ namespace tierd {
 
 class ChannelSource final : public TensorSource {
  public:
-  // Every matrix in `encoding`, vectors in f32. The configuration is `shape` with a head of its own, by which
-  // the next token is the next id. Errors: unsupported (a shape that is not that of Llama and its mixtures;
-  // what SyntheticSource does not support), invalid_argument (a vocabulary too small).
+  // Every matrix is in `encoding`, vectors in f32. The configuration is `shape` with a separate head, whose
+  // next token is the next id. Errors: unsupported (a shape other than Llama's and its mixtures'; shapes that
+  // SyntheticSource does not support), invalid_argument (a vocabulary too small).
   static Result<std::unique_ptr<ChannelSource>> make(ModelConfig shape, const ChannelProfile& profile,
                                                      Encoding encoding, uint64_t seed);
 
@@ -31,19 +31,19 @@ class ChannelSource final : public TensorSource {
   const std::vector<TensorInfo>& tensors() const override { return random_->tensors(); }
   const Vocab* vocab() const override { return &vocab_; }
   std::string fingerprint() const override { return fingerprint_; }
-  // "planted: activeflow, seed 1": what a store keeps as its source.
+  // "planted: activeflow, seed 1": the source in the store's manifest.
   std::string path() const override { return path_; }
   Status read(const TensorInfo& tensor, uint64_t offset, std::span<std::byte> out) const override;
 
-  // Returns how often each value of a vector, or what each row of a matrix gives, was planted to be among the
-  // larger ones of the operator that takes it. `name`: attn_norm, ffn_norm, v or up of a layer.
+  // Returns the planted rate of each value of a vector, or of each output row of a matrix: how often it is
+  // among the larger inputs of the next operator. `name`: attn_norm, ffn_norm, v or up of a layer.
   std::vector<float> planted_rates(std::string_view name) const;
 
  private:
-  // By what the random values of a tensor are multiplied.
+  // The factors of a tensor's random values.
   struct Content {
     float factor = 1;
-    const ChannelFactors* channels = nullptr;  // each row, or of a vector each value, by one of them besides
+    const ChannelFactors* channels = nullptr;  // additional factor of each row, or of each value of a vector
     RandomKey rates = {};
     bool is_head = false;
 
@@ -60,8 +60,8 @@ class ChannelSource final : public TensorSource {
 
   std::unique_ptr<SyntheticSource> random_;
   uint64_t seed_ = 0;
-  std::optional<ChannelFactors> normed_;    // of normal values: hidden states, what attention takes
-  std::optional<ChannelFactors> products_;  // of silu(gate) * up
+  std::optional<ChannelFactors> normed_;    // for normal values: hidden states and attention's values
+  std::optional<ChannelFactors> products_;  // for silu(gate) * up
   float embed_ = 1, query_ = 1, o_ = 1, down_ = 1;
   std::unordered_map<std::string_view, Content> contents_;  // by the names in tensors()
   Vocab vocab_;

@@ -1,5 +1,5 @@
-// Random numbers by counter: each is a function of where it stands, so that any part of a tensor can be made
-// without what comes before it.
+// Random numbers by counter: each is a function of its position, so that any part of a tensor can be made
+// without the parts before it.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace tierd {
 
-// What random numbers are drawn for. Part of what a seed means: never renumber.
+// The purpose of a random number. The numbers determine the values of a seed: never renumber.
 enum class Drawn : uint32_t {
   features = 1,
   thresholds = 2,
@@ -32,14 +32,13 @@ enum class Drawn : uint32_t {
   down_rates = 21,
 };
 
-// Two words for one row: with one of 32 bits, rows of a large tensor would be pieces of one sequence that
-// overlap.
+// Two words a row: with one word, rows of a large tensor would be overlapping parts of one sequence.
 struct RandomKey {
   uint32_t a = 0;
   uint32_t b = 0;
 };
 
-// splitmix64's finaliser, over seed, layer and tensor, then over the row.
+// Applies splitmix64's finaliser to seed, layer and tensor, then to the row.
 inline RandomKey random_key(uint64_t seed, uint32_t layer, Drawn tensor, uint64_t row) {
   const auto mix = [](uint64_t z) {
     z += 0x9e3779b97f4a7c15ull;
@@ -63,7 +62,7 @@ inline uint32_t random_word(RandomKey key, uint32_t counter) {
   return mix32(mix32(counter + key.a) + key.b);
 }
 
-// Normal numbers of mean 0 and deviation 1 (Box and Muller), from counter 0 on.
+// Fills `out` with normal numbers of mean 0 and deviation 1 (Box and Muller), from counter 0 on.
 void fill_normal(RandomKey key, std::span<float> out);
 
 }  // namespace tierd

@@ -8,7 +8,7 @@
 namespace tierd {
 namespace {
 
-constexpr uint32_t kNoLayer = 0;  // what embeddings are drawn by
+constexpr uint32_t kNoLayer = 0;  // the layer number in the keys of embeddings
 constexpr uint32_t kDocumentTokens = 1024;
 
 }  // namespace

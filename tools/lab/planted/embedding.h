@@ -1,5 +1,5 @@
-// Embeddings of which neighbouring tokens share a part: those of one run, and of one document of 1024 tokens.
-// A text that runs through the ids thus has an input that changes as slowly as real text's.
+// Embeddings that neighbouring tokens share in part: those of one run, and those of one document of 1024
+// tokens. A text that runs through the ids thus has an input that changes as slowly as real text's.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 
 namespace tierd {
 
-// One for each thread and pass over the rows: keeps the parts that the next row will share.
+// Makes rows and keeps the parts that the next row may share: one instance for each thread and pass.
 class PlantedEmbedding {
  public:
-  // `profile` must outlive this.
+  // `profile` must outlive this object.
   PlantedEmbedding(const PlantedProfile& profile, uint64_t seed) : profile_(profile), seed_(seed) {}
 
-  // The embedding of `token`, [d_model], of variance 1; always of one width.
+  // Writes the embedding of `token`, [d_model], of variance 1. All rows must have one width.
   void row(uint32_t token, std::span<float> out);
-  // The nearest token up to this one that starts a run.
+  // Returns the nearest token up to this one that starts a run.
   uint32_t run_of(uint32_t token) const;
 
  private:

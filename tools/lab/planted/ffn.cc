@@ -11,10 +11,9 @@
 namespace tierd {
 namespace {
 
-constexpr uint32_t kFeatureRows = 64;  // of up: their directions and a panel of features stay in the cache
+constexpr uint32_t kFeatureRows = 64;  // of up: their directions and a panel of features fit in the cache
 
-// The mean of a neuron's output and its variance, both in units of its row's norm: of max(0, x - theta), x
-// normal.
+// Mean and variance of max(0, x - theta), x normal: a neuron's output in units of its row's norm.
 double output_mean(double theta) {
   return normal_density(theta) - theta * normal_tail(theta);
 }
@@ -29,7 +28,7 @@ struct RowSums {
 };
 
 RowSums sums_of_row(std::span<const float> row) {
-  constexpr size_t kPartial = 8;  // sums side by side, or each addition waits for the one before
+  constexpr size_t kPartial = 8;  // independent sums, so that no addition waits for the one before
   double sums[kPartial] = {};
   double squares[kPartial] = {};
   for (size_t i = 0; i < row.size(); ++i) {
@@ -83,7 +82,7 @@ void PlantedFfn::feature(uint32_t row, std::span<float> out) const {
   for (float& value : out) value = static_cast<float>((value - mean) * deviation);
 }
 
-// V_i: of length sqrt(e).
+// Draws V_i, of length sqrt(e).
 void PlantedFfn::direction(uint32_t neuron, std::span<float> out) const {
   fill_normal(random_key(seed_, layer_, Drawn::directions, neuron), out);
   double squares = 0;
@@ -139,12 +138,12 @@ const PlantedFfn::Sums& PlantedFfn::sums(const PackedMatrix& features) const {
             sums_of_row(std::span(rows).subspan(uint64_t{i} * shape_.d_model, shape_.d_model));
         const double threshold = thresholds_[first + i] * norm;
         made->thresholds[first + i] = static_cast<float>(threshold);
-        // The norm before shifts every input by c.
+        // The preceding norm shifts every input by c.
         made->up_bias[first + i] = static_cast<float>(-threshold - profile_.norm_shift * sum);
         output_means[first + i] = static_cast<float>(norm * output_mean(thresholds_[first + i]));
       }
     });
-    // What the neurons put out on the mean would shift every layer that follows: the bias takes it away.
+    // The bias of down subtracts the neurons' mean output, which would shift every layer that follows.
     in_parallel(shape_.d_model, [&](uint32_t row) {
       std::vector<float> weights(shape_.d_ff);
       down(row, 0, weights);
@@ -157,7 +156,7 @@ const PlantedFfn::Sums& PlantedFfn::sums(const PackedMatrix& features) const {
   return *sums_;
 }
 
-// The last feature is constant: a normed input adds up to c * d_model.
+// The last feature is constant, because the sum of a normed input is c * d_model.
 void PlantedFfn::predictor_a(uint32_t row, std::span<float> out) const {
   if (row + 1 < shape_.rank) return feature(row, out);
   std::fill(out.begin(), out.end(), static_cast<float>(1 / (profile_.norm_shift * shape_.d_model)));

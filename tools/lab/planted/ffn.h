@@ -1,5 +1,5 @@
-// The feed-forward network of one layer, planted: which neurons are active follows from thresholds over
-// random pre-activations, most of which a low-rank predictor sees. README.md has the recipe.
+// The planted feed-forward network of one layer: thresholds over random pre-activations determine the active
+// neurons, and a low-rank predictor sees most of each pre-activation. README.md has the recipe.
 #pragma once
 
 #include <cstdint>
@@ -16,30 +16,29 @@ namespace tierd {
 struct PlantedFfnShape {
   uint32_t d_model = 0;
   uint32_t d_ff = 0;
-  uint32_t rank = 0;  // of the predictor, its constant feature included
+  uint32_t rank = 0;  // rank of the predictor, its constant feature included
 };
 
-// Everything but the thresholds is made when it is asked for; the biases, which need all of up, are made once
-// and kept. Any thread.
+// Everything but thresholds is computed on request; biases, which need all of up, only once. Any thread.
 class PlantedFfn {
  public:
-  // `profile` must outlive this.
+  // `profile` must outlive this object.
   PlantedFfn(const PlantedProfile& profile, const LayerProfile& layer_profile, PlantedFfnShape shape,
              uint64_t seed, uint32_t layer);
 
-  // What the predictor's features make of an input: A [rank - 1 x d_model].
+  // Returns A [rank - 1 x d_model], the matrix of the predictor's features of an input.
   PackedMatrix features() const;
-  // Row `row` of A, of mean 0.
+  // Writes row `row` of A, of mean 0.
   void feature(uint32_t row, std::span<float> out) const;
 
-  // Rows [first, first + count) of up, [count x d_model], from what features() gives.
+  // Writes rows [first, first + count) of up, [count x d_model], from the matrix that features() returns.
   void up(const PackedMatrix& features, uint32_t first, uint32_t count, float* out) const;
-  // Row `row` of down from column `first` on.
+  // Writes row `row` of down from column `first` on.
   void down(uint32_t row, uint32_t first, std::span<float> out) const;
   std::span<const float> up_bias(const PackedMatrix& features) const;    // [d_ff]
   std::span<const float> down_bias(const PackedMatrix& features) const;  // [d_model]
 
-  // The predictor: score = b (a x), and a neuron is predicted where it is above 0. Row `row` of a [rank x
+  // The predictor: score = b (a x), and a neuron is predicted if its score is above 0. Row `row` of a [rank x
   // d_model], row `neuron` of b [d_ff x rank].
   void predictor_a(uint32_t row, std::span<float> out) const;
   void predictor_b(const PackedMatrix& features, uint32_t neuron, std::span<float> out) const;
@@ -47,7 +46,7 @@ class PlantedFfn {
   const PlantedFfnShape& shape() const { return shape_; }
 
  private:
-  // What needs a pass over the whole of up.
+  // Vectors that need a pass over the whole of up.
   struct Sums {
     std::vector<float> up_bias;
     std::vector<float> down_bias;
@@ -67,7 +66,7 @@ class PlantedFfn {
   mutable std::unique_ptr<const Sums> sums_;
 };
 
-// The step of PlantedKernels::add_uniform that gives this deviation.
+// Returns the step of PlantedKernels::add_uniform that gives this deviation.
 float uniform_step(double deviation);
 
 }  // namespace tierd

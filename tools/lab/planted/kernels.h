@@ -1,5 +1,5 @@
-// The three loops that making a planted model takes its time in. Every set gives the same bits as the scalar
-// one: sums run over the depth in its order, each product fused into its sum.
+// The three loops that dominate the time of making a planted model. Every set gives the same bits as the
+// scalar one: sums run over the depth in its order, each product fused into its sum.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@ struct PlantedKernels {
   void (*add_uniform)(RandomKey key, uint32_t first, float step, std::span<float> out);
   // out [rows x right.cols()] = left [rows x right.depth()] * right.
   void (*multiply)(const float* left, uint32_t rows, const PackedMatrix& right, float* out);
-  // Round to nearest even, as core/model/layout/codec.h has it. Both of one size.
+  // Rounds to nearest even, as core/model/layout/codec.h does. Both have one size.
   void (*to_f16)(std::span<const float> in, uint16_t* out);
 };
 
 const PlantedKernels& scalar_planted_kernels();
-// The fastest that this processor can run.
+// Returns the fastest kernels that this processor can run.
 const PlantedKernels& planted_kernels();
 
 }  // namespace tierd

@@ -27,7 +27,7 @@ using Floats = hn::Vec<F32>;
 using Words = hn::Vec<U32>;
 
 inline constexpr uint32_t kLanes = hn::MaxLanes(F32());
-// As many sums as fit into the registers, beside what is multiplied.
+// As many sums as fit into the registers beside the factors.
 inline constexpr uint32_t kTileRows = HWY_TARGET == HWY_AVX3 ? 8 : 4;
 
 HWY_INLINE Words mix32(Words x) {
@@ -45,7 +45,7 @@ HWY_INLINE void add_halves(hn::Vec<HalfU16> halves, Floats step, float* out) {
 void add_uniform(RandomKey key, uint32_t first, float step, std::span<float> out) {
   constexpr uint32_t kNumbers = 2 * kLanes;
   const auto scalar = scalar_planted_kernels().add_uniform;
-  size_t done = std::min<size_t>(first % 2, out.size());  // a number that is the upper half of its word
+  size_t done = std::min<size_t>(first % 2, out.size());  // first number is the upper half of its word
   scalar(key, first, step, out.first(done));
   const Floats steps = hn::Set(F32(), step);
   const Words a = hn::Set(U32(), key.a);
@@ -59,7 +59,7 @@ void add_uniform(RandomKey key, uint32_t first, float step, std::span<float> out
   scalar(key, static_cast<uint32_t>(first + done), step, out.subspan(done));
 }
 
-// [kRows x 32] of the product, from one panel.
+// Computes [kRows x 32] of the product, from one panel.
 template <uint32_t kRows>
 HWY_INLINE void multiply_tile(const float* left, uint32_t depth, const float* panel, float* tile) {
   for (uint32_t col = 0; col < kPanelCols; col += 2 * kLanes) {

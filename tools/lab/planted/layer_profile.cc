@@ -13,9 +13,9 @@ namespace {
 
 constexpr int kHalvings = 60;
 constexpr int kIntervals = 2000;  // of Simpson's rule; even
-constexpr double kFarOut = 10;    // deviations, behind which nothing is left
+constexpr double kFarOut = 10;    // deviations beyond which the density is negligible
 
-// Where `f`, which rises from a negative to a positive value, is zero.
+// Returns the zero of `f`, which rises from a negative to a positive value.
 double bisect(double low, double high, const std::function<double(double)>& f) {
   for (int i = 0; i < kHalvings; ++i) {
     const double middle = (low + high) / 2;
@@ -28,7 +28,7 @@ double inverse_tail(double share) {
   return bisect(-kFarOut, kFarOut, [&](double x) { return share - normal_tail(x); });
 }
 
-// The share of pairs of correlation `c` that lie above `a` and above `b`.
+// Returns the share of pairs of correlation `c` that are above `a` and above `b`.
 double both_above(double a, double b, double c) {
   const double rest = std::sqrt(1 - c * c);
   const double step = (kFarOut - a) / kIntervals;
@@ -84,7 +84,7 @@ LayerProfile layer_profile(double active, const PlantedProfile& profile) {
 }
 
 Result<std::vector<double>> active_shares(const PlantedProfile& profile, uint32_t n_layers) {
-  constexpr uint32_t kLeastLayers = 3;  // a first, a middle and a last one
+  constexpr uint32_t kLeastLayers = 3;  // a first, a middle and a last layer
   constexpr double kLeastExponent = 0.1;
   constexpr double kMostExponent = 10;
   if (n_layers < kLeastLayers) {

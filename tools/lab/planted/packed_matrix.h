@@ -17,7 +17,7 @@ class PackedMatrix {
   PackedMatrix(uint32_t depth, uint32_t cols)
       : depth_(depth), cols_(cols), values_(align_up(cols, kPanelCols) * depth) {}
 
-  // Row `row` of `depth()`, `cols()` values.
+  // Sets row `row` of `depth()`, `cols()` values.
   void set_row(uint32_t row, std::span<const float> values) {
     for (uint32_t col = 0; col < cols_; col += kPanelCols) {
       const uint32_t count = std::min(kPanelCols, cols_ - col);
@@ -27,7 +27,7 @@ class PackedMatrix {
 
   uint32_t depth() const { return depth_; }
   uint32_t cols() const { return cols_; }
-  // [depth x 32], zeros where the matrix has ended; `col` is a multiple of 32.
+  // [depth x 32], with zeros past the last column; `col` is a multiple of 32.
   const float* panel(uint32_t col) const { return values_.data() + uint64_t{col} * depth_; }
 
  private:

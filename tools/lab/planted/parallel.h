@@ -1,4 +1,4 @@
-// Work in equal pieces on all cores.
+// Runs equal pieces of work on all cores.
 #pragma once
 
 #include <algorithm>

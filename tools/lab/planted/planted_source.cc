@@ -20,7 +20,7 @@ namespace {
 constexpr uint32_t kGeneratorVersion = 1;  // part of the fingerprint: raise it when the values change
 constexpr uint64_t kRowsAtOnce = 64;
 
-// The block of the recipe; any other would run, with other statistics.
+// Refuses a model with another block than the recipe's: it would run, with other statistics.
 Status check_shape(const ModelConfig& c) {
   const auto refuse = [&](std::string_view what) {
     return Error{Code::unsupported, c.name, fmt::format("a planted model has {}, as OPT has", what)};
@@ -34,7 +34,7 @@ Status check_shape(const ModelConfig& c) {
   return check_planted_vocab(c);
 }
 
-// Every number of the profile, so that a store of other numbers is another store.
+// Lists every number of the profile, so that a store of other numbers is another store.
 std::string numbers_of(const PlantedProfile& p) {
   return fmt::format("{} {} {} {} / {} {} {} {} {} {} / {} {} {} / {} {} {} {} {}", p.first, p.middle, p.last,
                      p.mean, p.false_negatives, p.false_positives, p.threshold_spread, p.rank, p.last_rank,
@@ -141,7 +141,7 @@ Status PlantedSource::read(const TensorInfo& tensor, uint64_t offset, std::span<
     }
     bytes.resize(values.size() * value_bytes);
     encode_values(tensor.encoding, values, bytes);
-    // These bytes begin at `begin` of the tensor; only those that were asked for are copied.
+    // These bytes begin at `begin` of the tensor; only the requested part is copied.
     const uint64_t begin = at * value_bytes;
     const uint64_t from = std::max(begin, offset);
     const uint64_t to = std::min(begin + bytes.size(), offset + out.size());
@@ -150,7 +150,7 @@ Status PlantedSource::read(const TensorInfo& tensor, uint64_t offset, std::span<
   return {};
 }
 
-// Values [first, first + out.size()) of a row.
+// Makes values [first, first + out.size()) of a row.
 void PlantedSource::make_piece(const Content& content, uint64_t row, uint64_t first,
                                std::span<float> out) const {
   const auto first_value = static_cast<uint32_t>(first);
@@ -179,7 +179,7 @@ void PlantedSource::make_rows(const Content& content, PlantedEmbedding& embeddin
     case Kind::down_bias:
       std::ranges::copy(ffn.down_bias(*features(content.layer)), out.begin());
       return;
-    default:  // the head's row is the embedding of the id before: what a token asks for is the next one
+    default:  // row v of the head is the embedding of v - 1, so the next token's logit is the largest
       for (uint32_t i = 0; i < count; ++i) {
         const uint64_t token = (uint64_t{first} + i + before) % config_.vocab_size;
         embedding.row(static_cast<uint32_t>(token),

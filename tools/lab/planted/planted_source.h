@@ -1,6 +1,6 @@
 // A model of an OPT-like shape whose real forward pass has planted activation statistics. As with
-// SyntheticSource, any range of bytes is made when it is read, always the same for a seed; only each layer's
-// biases are kept once they were needed, and the features of the layer last asked for.
+// SyntheticSource, any range of bytes is made when it is read, and depends on the seed alone. Only the biases
+// of the layers read so far, and the features of the last layer read, are kept.
 #pragma once
 
 #include <memory>
@@ -21,9 +21,9 @@ namespace tierd {
 
 class PlantedSource : public TensorSource {
  public:
-  // Matrices in `encoding`, f32 or f16, vectors and learned positions in f32. The configuration is `shape`
-  // with a head of its own, by which the next token is the next id, and attention without biases. Errors:
-  // unsupported (a shape that is not pre-norm OPT's with ReLU, another encoding), invalid_argument (a
+  // Matrices are in `encoding`, f32 or f16, vectors and learned positions in f32. The configuration is
+  // `shape` with a separate head, whose next token is the next id, and attention without biases. Errors:
+  // unsupported (a shape other than pre-norm OPT's with ReLU, another encoding), invalid_argument (a
   // vocabulary or a number of layers too small).
   static Result<std::unique_ptr<PlantedSource>> make(ModelConfig shape, PlantedProfile profile,
                                                      Encoding encoding, uint64_t seed);
@@ -32,7 +32,7 @@ class PlantedSource : public TensorSource {
   const std::vector<TensorInfo>& tensors() const override { return tensors_; }
   const Vocab* vocab() const override { return &vocab_; }
   std::string fingerprint() const override { return fingerprint_; }
-  // "planted: flash, seed 1": what a store keeps as its source.
+  // "planted: flash, seed 1": the source in the store's manifest.
   std::string path() const override { return path_; }
   Status read(const TensorInfo& tensor, uint64_t offset, std::span<std::byte> out) const override;
 
@@ -41,12 +41,12 @@ class PlantedSource : public TensorSource {
   uint64_t seed() const { return seed_; }
 
  private:
-  // What a tensor's values are. The first three are made by any piece of a row, the others by whole rows.
+  // The values of a tensor. The first three kinds are made by any piece of a row, the others by whole rows.
   enum class Kind : uint8_t { constant, uniform, down, up, up_bias, down_bias, embed, head };
   struct Content {
     Kind kind = Kind::constant;
     uint32_t layer = 0;
-    double value = 0;  // of kind constant; of kind uniform: the deviation
+    double value = 0;  // of kind constant: the value; of kind uniform: the deviation
     Drawn drawn = Drawn::q;
   };
 
@@ -61,7 +61,7 @@ class PlantedSource : public TensorSource {
   uint64_t seed_ = 0;
   std::vector<TensorInfo> tensors_;
   std::unordered_map<std::string_view, Content> contents_;  // by the names in tensors_
-  std::vector<std::unique_ptr<PlantedFfn>> ffns_;           // one a layer
+  std::vector<std::unique_ptr<PlantedFfn>> ffns_;           // one for each layer
   Vocab vocab_;
   std::string fingerprint_;
   std::string path_;

@@ -12,7 +12,7 @@
 namespace tierd {
 namespace {
 
-// Rows made side by side, as f16.
+// Makes all rows in parallel, as f16.
 template <class MakeRow>
 std::vector<uint16_t> make_table(uint32_t rows, uint32_t cols, const MakeRow& make_row) {
   std::vector<uint16_t> table(uint64_t{rows} * cols);

@@ -10,9 +10,9 @@ namespace tierd {
 namespace {
 
 constexpr uint32_t kMostRank = 1u << 16;
-constexpr double kLeastShare = 1e-4;  // smaller ones are nothing in a layer of some thousand neurons
+constexpr double kLeastShare = 1e-4;  // a smaller share is less than one neuron of a layer of some thousands
 
-// What holds between keys, and is needed for thresholds to exist.
+// Checks conditions between keys without which no thresholds exist.
 Status check(const PlantedProfile& p, const std::string& file) {
   const auto refuse = [&](std::string detail) {
     return Error{Code::invalid_argument, file, std::move(detail)};

@@ -1,5 +1,5 @@
-// What is planted into a model's weights: shares of active neurons, the errors of a predictor, how alike
-// neighbouring tokens are.
+// The planted statistics of a model's weights: shares of active neurons, the errors of a predictor, the
+// similarity of neighbouring tokens.
 #pragma once
 
 #include <cstdint>
@@ -11,28 +11,28 @@
 
 namespace tierd {
 
-// The keys of the file, by section. Shares lie between 0 and 1.
+// The keys of the file, by section. Shares are between 0 and 1.
 struct PlantedProfile {
   std::string name;
 
-  // [activity]: of the neurons of a layer, the truly active ones.
+  // [activity]: share of truly active neurons in the first, the middle and the last layer, and on the mean.
   double first = 0;
   double middle = 0;
   double last = 0;
   double mean = 0;
 
   // [predictor]
-  double false_negatives = 0;   // of the active neurons
-  double false_positives = 0;   // of the inactive neurons
-  double threshold_spread = 0;  // tau': deviation of the thresholds over that of the scores
+  double false_negatives = 0;   // share of the active neurons
+  double false_positives = 0;   // share of the inactive neurons
+  double threshold_spread = 0;  // tau': deviation of the thresholds / deviation of the scores
   uint32_t rank = 0;
   uint32_t last_rank = 0;
-  double last_share = 0;  // of the layers, those with the last rank
+  double last_share = 0;  // share of the layers, the last ones, whose predictor has last_rank
 
   // [text]
-  double document_share = 0;  // of an embedding's variance
+  double document_share = 0;  // share of an embedding's variance
   double run_share = 0;
-  double run_length = 0;  // tokens, on the mean
+  double run_length = 0;  // mean, in tokens
 
   // [network]
   double norm_shift = 0;  // c
@@ -42,14 +42,14 @@ struct PlantedProfile {
   double position_variance = 0;
 };
 
-// `name`: "flash", looked up in the folder planted/ beside the shapes (core/model/shape_file.h), or the path
-// of a file ending in .toml. Every key has to be there. Errors: not_found (with the profiles there are),
-// invalid_argument naming file, line and key.
+// Reads a profile. `name`: "flash", a file of the folder planted/ beside the shapes
+// (core/model/shape_file.h), or the path of a file ending in .toml. Every key is required. Errors: not_found
+// (listing the profiles), invalid_argument naming file, line and key.
 Result<PlantedProfile> read_planted_profile(const std::string& name);
 
 std::filesystem::path planted_profiles_folder();
 
-// The names that read_planted_profile knows, sorted.
+// Returns the names that read_planted_profile knows, sorted.
 std::vector<std::string> known_planted_profiles();
 
 }  // namespace tierd

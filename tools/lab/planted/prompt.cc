@@ -22,7 +22,7 @@ Result<std::vector<std::vector<uint32_t>>> planted_prompts(const ModelConfig& co
                  fmt::format("{} documents of {} tokens do not fit into {} words", documents, tokens, words)};
   }
   const uint32_t part = words / documents;
-  // What is generated goes on with the next ids: where it can be, there are words for a whole context.
+  // Generation continues with the next ids, so each part keeps words for a whole context if it has enough.
   const uint32_t length = std::max(tokens, std::min(config.context_length, part / 2));
   const RandomKey key = random_key(seed, 0, Drawn::prompt, 0);
   std::vector<std::vector<uint32_t>> prompts;
@@ -35,7 +35,7 @@ Result<std::vector<std::vector<uint32_t>>> planted_prompts(const ModelConfig& co
   return prompts;
 }
 
-// The tokenizer puts the first word's space there itself.
+// The tokenizer adds the first word's space itself.
 std::string planted_text(const Vocab& vocab, const std::vector<uint32_t>& ids) {
   constexpr std::string_view kSpace = "\u2581";
   std::string text;

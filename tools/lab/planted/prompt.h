@@ -10,16 +10,16 @@
 
 namespace tierd {
 
-// `documents` runs of `tokens` ids, each within a part of the vocabulary's words of its own, for a model
-// whose vocabulary is planted_vocab. Error: invalid_argument where they do not fit.
+// Returns `documents` runs of `tokens` ids, each run within its own part of the vocabulary's words, for a
+// model whose vocabulary is planted_vocab. Error: invalid_argument if they do not fit.
 Result<std::vector<std::vector<uint32_t>>> planted_prompts(const ModelConfig& config, uint64_t seed,
                                                            uint32_t documents, uint32_t tokens);
 
-// The text whose tokens are `ids`, which are words.
+// Returns the text whose tokens are `ids`, which are words.
 std::string planted_text(const Vocab& vocab, const std::vector<uint32_t>& ids);
 
-// Writes each prompt's text into a file of its own, <stem>.txt, <stem>-2.txt, …, having found that its tokens
-// are the ids. Errors: io_error, no_space.
+// Checks that each prompt's text has exactly the ids as its tokens, and writes it into its own file,
+// <stem>.txt, <stem>-2.txt, … Errors: io_error, no_space.
 Status write_planted_prompts(const TensorSource& source, const std::string& stem,
                              const std::vector<std::vector<uint32_t>>& prompts);
 

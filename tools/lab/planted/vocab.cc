@@ -38,7 +38,7 @@ Vocab planted_vocab(uint32_t size) {
       *letter = static_cast<char>('a' + rest % kLetters);
     vocab.pieces.push_back(std::string(kSpace) + text);
   }
-  // Words that were merged from pairs of pieces would need those pieces to be tokens as well.
+  // Words that result from merges would need the merged pieces as tokens, too.
   vocab.types.resize(size, TokenType::user_defined);
   vocab.scores.resize(size, 0.0f);
   vocab.unknown = 0;

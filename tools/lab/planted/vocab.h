@@ -1,4 +1,4 @@
-// A vocabulary in which any ids are a text: made-up words of equal length, each found as a whole.
+// A vocabulary in which any ids are a text: made-up words of equal length, each matched as a whole.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace tierd {
 
-// <unk>, <s>, </s>, the 256 bytes, then words. Texts begin without <s>, so that their tokens are the words
-// alone. `size` is above kFirstPlantedWord.
+// Returns <unk>, <s>, </s>, the 256 bytes, then words. Texts begin without <s>, so that their tokens are the
+// words alone. `size` is above kFirstPlantedWord.
 Vocab planted_vocab(uint32_t size);
 
 inline constexpr uint32_t kFirstPlantedWord = 3 + 256;
 
-// Whether the configuration has room for words. Error: invalid_argument, naming the model.
+// Returns whether the configuration has room for words. Error: invalid_argument, naming the model.
 Status check_planted_vocab(const ModelConfig& config);
 
 }  // namespace tierd

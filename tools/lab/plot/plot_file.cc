@@ -20,7 +20,7 @@ namespace tierd {
 namespace {
 
 constexpr const char* kGnuplot = "gnuplot";
-constexpr size_t kMostWords = 300;  // of what gnuplot says
+constexpr size_t kMostWords = 300;  // of gnuplot's error output
 
 std::string last_error() {
   return std::generic_category().message(errno);
@@ -72,8 +72,7 @@ Status write_all(int file, std::string_view text) {
   return {};
 }
 
-// Memory that another program reads or writes as a file: it cannot block, and nobody is told of a broken
-// pipe.
+// Memory that another program reads or writes as a file: writing never blocks, and there is no SIGPIPE.
 Result<int> memory_file() {
   const int file = ::memfd_create("gnuplot", MFD_CLOEXEC);
   if (file < 0) return Error{Code::io_error, kGnuplot, last_error()};
@@ -89,7 +88,7 @@ std::string words_in(const Descriptor& file) {
   return begin == std::string::npos ? "" : words.substr(begin);
 }
 
-// gnuplot reads the script from its standard input and draws to `to`; no name of a file is a part of either.
+// gnuplot reads the script from its standard input and draws to `to`; no file name appears in either.
 Status draw(const std::string& script, const Descriptor& to) {
   TIERD_ASSIGN(const int script_file, memory_file());
   const Descriptor in(script_file);
@@ -102,7 +101,7 @@ Status draw(const std::string& script, const Descriptor& to) {
   posix_spawn_file_actions_adddup2(&files, in.number(), STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&files, to.number(), STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&files, errors.number(), STDERR_FILENO);
-  // Without the user's own ~/.gnuplot.
+  // Ignores the user's ~/.gnuplot.
   std::array<std::string, 3> words = {kGnuplot, "--default-settings", "-"};
   std::array<char*, 4> argv = {words[0].data(), words[1].data(), words[2].data(), nullptr};
   pid_t child = 0;

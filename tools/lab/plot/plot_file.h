@@ -1,4 +1,4 @@
-// Where a picture goes, and gnuplot, which draws it.
+// The output file of a picture, drawn by gnuplot.
 #pragma once
 
 #include <string>
@@ -11,16 +11,16 @@ class PlotFile {
  public:
   enum class Kind { svg, png, pdf, script };
 
-  // Nothing is written yet, but what would keep that from working later is found: another ending than .svg,
-  // .png, .pdf and .gp, a folder that cannot be written to, gnuplot that is not installed (a script needs
-  // none). Errors name the file.
+  // Writes nothing yet, but detects what would make a later write fail: an ending other than .svg, .png, .pdf
+  // and .gp, a folder without write permission, a missing gnuplot (a script needs none). Errors name the
+  // file.
   static Result<PlotFile> open(const std::string& path);
 
   const std::string& path() const { return path_; }
   Kind kind() const { return kind_; }
 
-  // The file, whole or not at all. `script` draws to its standard output. Errors: io_error; internal with
-  // what gnuplot says.
+  // Writes the file as a whole or not at all. `script` draws to standard output. Errors: io_error; internal
+  // with gnuplot's error output.
   Status write(const std::string& script) const;
 
  private:

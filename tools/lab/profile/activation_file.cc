@@ -10,7 +10,7 @@
 namespace tierd {
 namespace {
 
-// The least that f16 tells from zero: what fires must not become what does not.
+// The smallest f16 above zero: a contribution that is not 0 must not round to 0.
 constexpr float kLeast = 0x1p-24F;
 
 }  // namespace

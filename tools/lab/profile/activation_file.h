@@ -1,9 +1,8 @@
-// What the networks of a model compute from and which of their neurons fire, over a text: what predictors are
-// trained on (tier-train). For each site SITE that can tell, a safetensors file holds
+// Records the inputs and the fired neurons of a model's networks over a text: the training data of predictors
+// (tier-train). For each measurable site SITE a safetensors file holds
 //
-//   SITE.x             [tokens x n_in]     F16  what it computes from
-//   SITE.contribution  [tokens x neurons]  F16  how much each neuron gives (Site::contribution), 0: does not
-//   fire
+//   SITE.x             [tokens x n_in]     F16  its inputs
+//   SITE.contribution  [tokens x neurons]  F16  each neuron's Site::contribution; 0: it does not fire
 #pragma once
 
 #include <cstddef>
@@ -17,11 +16,11 @@
 
 namespace tierd {
 
-// Listens to a run in which every pass is measured, and writes what it hears. `model`: its shape_text.
-// `sites` outlives it.
+// Observes a run in which every pass is measured, and writes the measurements. `model`: its shape_text.
+// `sites` must outlive the file.
 class ActivationFile final : public ProfileFile {
  public:
-  // Room for so many tokens.
+  // `tokens`: the capacity of the file.
   static Result<std::unique_ptr<ProfileFile>> create(const std::string& path, const std::string& model,
                                                      const SiteTable& sites, uint64_t tokens);
   void measured(SiteId site, const MeasuredPass& pass) override;
@@ -33,7 +32,7 @@ class ActivationFile final : public ProfileFile {
 
   SafetensorsWriter writer_;
   const SiteTable& sites_;
-  std::vector<std::optional<size_t>> entry_;  // [sites] the first of two
+  std::vector<std::optional<size_t>> entry_;  // [sites] the first of its two entries
   std::vector<uint64_t> rows_;                // [sites] written so far
   std::vector<std::byte> encoded_;
   Status status_;

@@ -10,7 +10,7 @@
 namespace tierd {
 namespace {
 
-// At how many levels channel number `order` of `n`, by rising magnitude, is used.
+// Returns at how many levels the channel number `order` of `n`, by rising magnitude, is used.
 uint32_t levels_of(uint32_t order, uint32_t n) {
   return std::min<uint32_t>(Foresight::kLevels, order * (Foresight::kLevels + 1) / n);
 }
@@ -60,12 +60,12 @@ void Foresight::measured(SiteId number, const MeasuredPass& pass) {
     }
     ++loss.rows;
   }
-  if (site.of_expert()) return;  // the next layers' experts are others
+  if (site.of_expert()) return;  // the next layers' experts are other experts
   std::vector<Seen>& earlier = earlier_[site.op_group];
   std::erase_if(earlier, [&](const Seen& seen) {
     const uint16_t layer = sites_[seen.site].layer;
     return layer >= site.layer ||
-           uint32_t{site.layer} - layer > distances_;  // of the step before, or too far
+           uint32_t{site.layer} - layer > distances_;  // of the previous step, or too far apart
   });
   for (const Seen& before : earlier) compare(before, now, site.layer - sites_[before.site].layer);
   earlier.push_back(std::move(now));
@@ -75,7 +75,7 @@ void Foresight::compare(const Seen& before, const Seen& now, uint32_t distance) 
   const uint32_t n = sites_[now.site].n;
   if (before.x.size() != now.x.size()) return;
   Pair& pair = this->pair(before.site, distance);
-  std::vector<uint64_t> used(kLevels + 1);  // by the highest level at which a channel is
+  std::vector<uint64_t> used(kLevels + 1);  // by the highest level at which a channel is used
   std::vector<uint64_t> both(kLevels + 1);
   for (uint64_t row = 0; row * n < now.x.size(); ++row) {
     double product = 0, a = 0, b = 0;
@@ -89,7 +89,7 @@ void Foresight::compare(const Seen& before, const Seen& now, uint32_t distance) 
     pair.cosine += a == 0 || b == 0 ? 0 : product / std::sqrt(a * b);
     ++pair.rows;
   }
-  // Who is used at a level is used at all below it.
+  // A channel that is used at a level is used at all lower levels.
   for (uint32_t level = kLevels; level-- > 0;) {
     used[level] += used[level + 1];
     both[level] += both[level + 1];

@@ -1,5 +1,5 @@
-// How much the inputs of an operator tell of those of the same operator in later layers, and how much of its
-// result is lost with its smaller inputs: over a text, of operators that are cut into channels.
+// Measures over a text, for operators that are cut into channels, how well the inputs of an operator predict
+// those of the same operator in later layers, and how much of its result is lost without its smaller inputs.
 #pragma once
 
 #include <cstdint>
@@ -16,37 +16,36 @@ class Foresight {
   static constexpr uint32_t kLevels = 9;    // sparsity 0.1, 0.2, ... 0.9
   static constexpr uint32_t kShares = 101;  // 0, 1, ... 100 %
 
-  // Compares layers that are up to `distances` apart. `sites` outlives this.
+  // Compares layers that are up to `distances` apart. `sites` must outlive this.
   Foresight(const SiteTable& sites, uint32_t distances);
 
   uint32_t distances() const { return distances_; }
-  // Takes the passes of a step in their order. Where there are many rows, some of them are looked at, evenly
-  // chosen.
+  // Takes the passes of a step in their order. Of many rows only some are measured, evenly spaced.
   void measured(SiteId site, const MeasuredPass& pass);
 
-  // At sparsity (level + 1) / 10, returns which share of the channels that a site uses is used by the same
-  // operator `distance` layers later as well; 0 where nothing was seen.
+  // Returns, at sparsity (level + 1) / 10, the share of the channels used by a site that the same operator
+  // also uses `distance` layers later; 0 if nothing was measured.
   float precision(SiteId site, uint32_t distance, uint32_t level) const;
-  // Cosine between the inputs of the two, its mean over the tokens.
+  // Returns the cosine between the inputs of the two, averaged over the tokens.
   float similarity(SiteId site, uint32_t distance) const;
-  // Without the smallest `percent` of its inputs: what they would have given, as a share of the sum of
-  // squares of what all give.
+  // Returns the loss without the smallest `percent` of the inputs: their contributions, as a share of the sum
+  // of squares of all contributions.
   float lost(SiteId site, uint32_t percent) const;
 
  private:
   static constexpr uint32_t kRowsAtOnce = 32;
 
-  // Inputs of some rows of one site.
+  // The inputs of some rows of one site.
   struct Seen {
     SiteId site;
     std::vector<float> x;  // [rows x n]
     std::vector<uint32_t>
         order;  // [rows x n] of each input among those of its row: 0 is the smallest magnitude
   };
-  // Pair compares two sites that are a given number of layers apart.
+  // The comparison of two sites that are a given number of layers apart.
   struct Pair {
-    std::vector<uint64_t> used;   // [kLevels] channels that the first one uses
-    std::vector<uint64_t> found;  // [kLevels] and the second one as well
+    std::vector<uint64_t> used;   // [kLevels] channels that the first site uses
+    std::vector<uint64_t> found;  // [kLevels] of those, channels that the second site uses too
     double cosine = 0;
     uint64_t rows = 0;
   };
@@ -63,7 +62,7 @@ class Foresight {
   uint32_t distances_;
   std::vector<Pair> pairs_;                        // [sites x distances]
   std::vector<Loss> losses_;                       // [sites]
-  std::map<uint16_t, std::vector<Seen>> earlier_;  // by operator: of the layers before in this step
+  std::map<uint16_t, std::vector<Seen>> earlier_;  // by operator: the earlier layers of this step
 };
 
 }  // namespace tierd

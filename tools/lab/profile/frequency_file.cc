@@ -41,7 +41,7 @@ Status FrequencyFile::finish() {
     for (const uint64_t fired : fired_[site])
       frequency.push_back(static_cast<float>(static_cast<double>(fired) / rows));
     TIERD_TRY(writer_.append(std::as_bytes(std::span(frequency))));
-    // A slot is a multiple of 64 bytes, so that F32 has it exactly.
+    // A slot is a multiple of 64 bytes, so F32 represents it exactly.
     const auto bytes = static_cast<float>(sites_.best_of(site).slot_bytes);
     TIERD_TRY(writer_.append(std::as_bytes(std::span(&bytes, 1))));
   }

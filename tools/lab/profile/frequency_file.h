@@ -1,8 +1,8 @@
-// How often each neuron fires, over a text: what tier-partition decides by which neurons a GPU holds. For
-// each site SITE that can tell, a safetensors file holds
+// Records how often each neuron fires over a text: tier-partition uses it to choose the neurons of a GPU. For
+// each measurable site SITE a safetensors file holds
 //
 //   SITE.frequency  [neurons]  F32  the share of the tokens for which it fires
-//   SITE.bytes      [1]        F32  what a neuron takes of a memory, in the site's best edition
+//   SITE.bytes      [1]        F32  the slot bytes of a neuron, in the site's best edition
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace tierd {
 
-// `model`: its shape_text. `sites` outlives it.
+// `model`: its shape_text. `sites` must outlive the file.
 class FrequencyFile final : public ProfileFile {
  public:
   static Result<std::unique_ptr<ProfileFile>> create(const std::string& path, const std::string& model,

@@ -1,6 +1,6 @@
-// tier-profile: records what the feed-forward networks of a model compute from, and which neurons fire; or
-// how often each of them fires, or with which others; or how large the inputs of its operators are; or finds
-// out how many neurons should have how many bits.
+// tier-profile: records the inputs of a model's feed-forward networks and which neurons fire; or how often
+// each of them fires, or with which others; or the magnitudes of its operators' inputs; or searches for the
+// shares of neurons in each edition.
 #include <fmt/format.h>
 
 #include <memory>
@@ -73,13 +73,13 @@ struct Options {
   bool thresholds = false;
   bool frequencies = false;
   bool parents = false;
-  double bits = 0;  // 0: no ratio is searched for
+  double bits = 0;  // 0: no search for a ratio
   double step = 0.125;
   uint32_t prompt = 32;
   bool sweep = false;
 };
 
-// What listens, and is finished when all tokens have passed. `model`: its shape_text.
+// Returns the file that observes the run and is finished after the last token. `model`: its shape_text.
 Result<std::unique_ptr<ProfileFile>> make_file(const Options& options, const std::string& model,
                                                const SiteTable& sites, uint64_t tokens) {
   if (options.thresholds) return ThresholdFile::create(options.output, model, sites);
@@ -138,7 +138,7 @@ Status profile(const Options& options) {
   return options.model.quiet() ? Status() : write_output(file->report());
 }
 
-// The bits that a value takes in each edition of the model's networks, and the names of the encodings.
+// The bits of a value in each edition of the model's networks, and the names of the encodings.
 struct Editions {
   std::vector<double> bits;
   std::vector<std::string> names;
@@ -196,7 +196,7 @@ Status search(const Options& options) {
     Config mixed = config;
     apply(shares, mixed);
     RuntimeOptions quiet = run;
-    quiet.quiet = true;  // its loading is a part of a point
+    quiet.quiet = true;  // its loading is a part of a point's progress
     TIERD_ASSIGN(RunPlan point, prepare_run(mixed, quiet));
     TIERD_ASSIGN(std::unique_ptr<Runtime> runtime, Runtime::create(std::move(point), quiet));
     TIERD_TRY(runtime->load());

@@ -12,7 +12,7 @@ namespace tierd {
 namespace {
 
 constexpr uint32_t kParents = 2;
-constexpr uint32_t kAtOnce = 256;  // neurons, between two looks at the progress
+constexpr uint32_t kAtOnce = 256;  // neurons between two updates of the progress
 
 std::vector<SiteId> sites_that_tell(const SiteTable& sites) {
   std::vector<SiteId> told;
@@ -22,8 +22,8 @@ std::vector<SiteId> sites_that_tell(const SiteTable& sites) {
   return told;
 }
 
-// The correlation of two events of which `a` and `b` of n have happened, and `both` together; 0 where one of
-// them always or never does.
+// Returns the correlation of two events, of which `a` and `b` of n have occurred, and `both` together; 0 if
+// one of them always or never occurs.
 double correlation(double n, double a, double b, double both) {
   const double spread = a * (n - a) * b * (n - b);
   return spread > 0 ? (n * both - a * b) / std::sqrt(spread) : 0;

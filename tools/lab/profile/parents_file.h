@@ -1,10 +1,10 @@
-// Which neurons fire together from one network to the next, over a text: what predictor state-table is told
-// by (Hermes, section 4.2.1). For each site SITE that can tell, but the first one, a safetensors file holds
+// Records over a text which neurons fire together from one network to the next: the tables of the predictor
+// state-table (Hermes, section 4.2.1). For each measurable site SITE but the first one, a safetensors file
+// holds
 //
-//   SITE.parents  [2 x neurons]  F32  for each neuron the two of the site before that its firing goes with
-//   best, by the
-//                                     correlation of both over the tokens, the better one first; -1: there is
-//                                     none
+//   SITE.parents  [2 x neurons]  F32  for each neuron the two neurons of the site before whose firing
+//                                     correlates best with its own over the tokens, the best first;
+//                                     -1: there is none
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace tierd {
 
-// A bit for each token that has passed, for each neuron of a site.
+// A bit for each token and each neuron of a site.
 class FiringBits {
  public:
   FiringBits(uint32_t neurons, uint64_t tokens)
@@ -29,7 +29,7 @@ class FiringBits {
   }
   uint32_t neurons() const { return static_cast<uint32_t>(fired_.size()); }
   uint64_t fired(uint32_t neuron) const { return fired_[neuron]; }
-  // For how many tokens both have fired.
+  // Returns for how many tokens both have fired.
   uint64_t together(uint32_t neuron, const FiringBits& others, uint32_t other) const;
 
  private:
@@ -38,12 +38,11 @@ class FiringBits {
   std::vector<uint64_t> fired_;  // [neurons] tokens
 };
 
-// [2 x neurons] The parents of `site` among the neurons of `before`, over so many tokens, from `first` to
-// `last`.
+// Returns [2 x neurons] the parents among `before` of neurons `first` to `last` of `site`, over the tokens.
 std::vector<float> parents_of(const FiringBits& site, const FiringBits& before, uint64_t tokens,
                               uint32_t first, uint32_t last);
 
-// `model`: its shape_text; `tokens` will pass. `sites` outlives it. `quiet`: nobody sees how far it has come.
+// `model`: its shape_text; `tokens` will be measured. `sites` must outlive the file. `quiet`: no progress.
 class ParentsFile final : public ProfileFile {
  public:
   static Result<std::unique_ptr<ProfileFile>> create(const std::string& path, const std::string& model,
@@ -57,7 +56,7 @@ class ParentsFile final : public ProfileFile {
   SafetensorsWriter writer_;
   const SiteTable& sites_;
   const bool quiet_;
-  std::vector<SiteId> told_;      // that can tell, in the order of a step
+  std::vector<SiteId> told_;      // measurable sites, in the order of a step
   std::vector<FiringBits> bits_;  // [told_]
   std::vector<uint64_t> passed_;  // [told_] tokens
 };

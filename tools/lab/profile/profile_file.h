@@ -1,4 +1,4 @@
-// What listens to a run in which every pass is measured, and keeps what it hears in a file.
+// Observes a run in which every pass is measured, and writes the measurements to a file.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@ namespace tierd {
 
 class ProfileFile : public SilentObserver {
  public:
-  // When all tokens have passed. Error: io_error, of any write.
+  // Called after the last token. Error: io_error, of any write.
   virtual Status finish() = 0;
-  // What people want to see of it, after that.
+  // Returns a summary to print, after finish().
   virtual std::string report() const { return {}; }
 };
 

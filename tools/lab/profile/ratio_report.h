@@ -1,4 +1,4 @@
-// What --search-ratio prints and writes.
+// The output of --search-ratio.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace tierd {
 
-// A table of all points, and which one was chosen. `names` [editions].
+// Returns a table of all points, with the chosen one marked. `names` [editions].
 std::string ratio_table(const std::vector<RatioScore>& scores, const std::vector<std::string>& names);
-// The chosen one as tables of a configuration; `source` says what it was found with. `keeps`: of how many
-// neurons the predictor is told.
+// Returns the chosen point as tables of a configuration; `source` says how it was found. `keeps`: the
+// predictor gets the number of neurons, too.
 std::string ratio_toml(const RatioScore& chosen, const std::string& source, bool keeps);
 
 }  // namespace tierd

@@ -13,9 +13,9 @@
 namespace tierd {
 namespace {
 
-constexpr double kRounding = 1e-9;  // of sums of steps
+constexpr double kRounding = 1e-9;  // tolerance for sums of steps
 
-// `shares` with the editions from `edition` on still open, and `left` bits for them.
+// Appends the points that follow from `shares`; the editions from `edition` on are open, with `left` bits.
 void add_points(const std::vector<double>& bits, double left, double step, bool drops, size_t edition,
                 EditionShares& shares, std::vector<EditionShares>& points) {
   const double used = std::accumulate(shares.begin(), shares.begin() + static_cast<long>(edition), 0.0);
@@ -118,7 +118,7 @@ std::string ratios_text(const EditionShares& shares) {
   std::string text;
   double named = 0;
   for (size_t e = 0; e < shares.size(); ++e) {
-    // The last one takes what rounding leaves, so that they add up to 100.
+    // The last one takes the rounding error, so that they add up to 100.
     const double percent = e + 1 == shares.size() ? 100 - named : std::round(shares[e] / all * 1e4) / 100;
     named += percent;
     text += fmt::format("{}{:.6g}", e == 0 ? "" : "/", std::max(0.0, percent));

@@ -14,7 +14,7 @@
 namespace tierd {
 namespace {
 
-// Sign, exponent and the seven bits behind it are what is left.
+// Keeps sign, exponent and the seven bits behind it.
 constexpr uint32_t kDropped = 16;
 
 constexpr uint32_t kMostDistances = 16;
@@ -25,7 +25,7 @@ bool is_cut(const Site& site) {
   return site.label == kCutNumber<Columns>;
 }
 
-// Between how many layers operators are compared.
+// Returns the largest number of layers between compared operators.
 uint32_t distances_of(const SiteTable& sites) {
   uint32_t last = 0;
   for (const Site& site : sites) last = std::max<uint32_t>(last, is_cut(site) ? site.layer : 0);
@@ -43,7 +43,7 @@ void Magnitudes::add(float value) {
   largest_ = std::max(largest_, magnitude);
 }
 
-// Inside a bin, values are taken to be spread evenly.
+// Values are assumed to be evenly distributed inside a bin.
 float Magnitudes::quantile(double share) const {
   const double wanted = share * static_cast<double>(seen_);
   double before = 0;
@@ -55,7 +55,7 @@ float Magnitudes::quantile(double share) const {
     }
     const auto low = std::bit_cast<float>(bin << kDropped);
     const auto high = std::bit_cast<float>((bin + 1) << kDropped);
-    // Zeros are a bin of their own: what a ReLU cuts off is zero, not nearly.
+    // Zeros are a bin of their own: a ReLU's cut-off values are exactly zero.
     if (bin == 0) return 0;
     return std::min(largest_, low + static_cast<float>((wanted - before) / here) * (high - low));
   }

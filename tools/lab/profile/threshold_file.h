@@ -1,12 +1,12 @@
-// How large the inputs of operators are that are cut into channels, over a text: what predictor top-k is told
-// by (ActiveFlow, 2.1 and 3). For each such site SITE a safetensors file holds
+// Records the magnitudes of the inputs of operators that are cut into channels, over a text: the tables of
+// the predictor top-k (ActiveFlow, 2.1 and 3). For each such site SITE a safetensors file holds
 //
 //   SITE.thresholds  [101]     F32  quantiles of |x| over all inputs of all tokens: 0, 1, ... 100 %
-//   SITE.lost        [101]     F32  what the smallest 0, 1, ... 100 % of a token's inputs would have given:
-//                                   the share of the sum of squares of what all give
+//   SITE.lost        [101]     F32  the contributions of the smallest 0, 1, ... 100 % of a token's inputs,
+//                                   as a share of the sum of squares of all contributions
 //   SITE.rates       [inputs]  F32  the share of tokens for which the input is one of the larger half:
-//                                   tier-convert --order goes by it
-//   SITE.ahead       [9 for each distance]  F32  the share of the channels that the site uses at sparsity
+//                                   the order of tier-convert --order
+//   SITE.ahead       [9 for each distance]  F32  the share of the channels used by the site at sparsity
 //                                   0.1, ... 0.9 that the same operator uses so many layers later, from 1 on
 #pragma once
 
@@ -24,11 +24,11 @@ namespace tierd {
 
 inline constexpr uint32_t kThresholds = 101;
 
-// How often which magnitude was seen, told apart to 1/128 of itself.
+// A histogram of magnitudes, with bins of 1/128 of the magnitude.
 class Magnitudes {
  public:
   void add(float value);
-  // `share` of the values were at most so large; 0 before any was added.
+  // Returns the magnitude that `share` of the values do not exceed; 0 before any was added.
   float quantile(double share) const;
 
  private:
@@ -37,14 +37,14 @@ class Magnitudes {
   float largest_ = 0;
 };
 
-// `model`: its shape_text. `sites` outlives it.
+// `model`: its shape_text. `sites` must outlive the file.
 class ThresholdFile final : public ProfileFile {
  public:
   static Result<std::unique_ptr<ProfileFile>> create(const std::string& path, const std::string& model,
                                                      const SiteTable& sites);
   void measured(SiteId site, const MeasuredPass& pass) override;
   Status finish() override;
-  // Says for each operator and layer, at half sparsity, how alike its inputs are to those of later layers.
+  // Returns for each operator and layer, at half sparsity, the similarity of its inputs to later layers'.
   std::string report() const override;
 
  private:
@@ -56,7 +56,8 @@ class ThresholdFile final : public ProfileFile {
   std::vector<Magnitudes> magnitudes_;               // [sites]
   std::vector<std::vector<uint32_t>> among_larger_;  // [sites][inputs] tokens
   std::vector<uint32_t> tokens_;                     // [sites]
-  std::vector<uint32_t> order_;                      // used by one function, kept for its memory
+  std::vector<uint32_t> order_;                      // scratch of one function, a member to keep its
+                                                     // allocation
   Foresight foresight_;
 };
 

@@ -1,4 +1,4 @@
-// What calibration says of one input of a layer.
+// Statistics of one input of a layer over the calibration text.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace tierd {
 
-// InputStatistics adds up over the rows that operators read, X [tokens x width].
+// Sums over the rows that operators read, X [tokens x width].
 class InputStatistics {
  public:
-  // `with_gram`: also X^T X, of 4 * width^2 bytes, for SparseGPT.
+  // `with_gram`: also sums X^T X, of 4 * width^2 bytes, for SparseGPT.
   InputStatistics(uint32_t width, bool with_gram);
 
-  // The rows of one window.
+  // Adds the rows of one window.
   void add(const TokenRows& x, MatrixTeam& team);
 
   uint32_t width() const { return static_cast<uint32_t>(squares_.size()); }
@@ -22,7 +22,7 @@ class InputStatistics {
   // ||X_j||_2 of each channel j (Wanda, section 3).
   std::vector<float> norms() const;
   const std::vector<float>& largest() const { return largest_; }  // max |X_j|
-  // X^T X [width x width] on and under the diagonal; it is gone here then.
+  // Moves X^T X [width x width] out, on and below the diagonal.
   std::vector<float> take_gram() { return std::move(gram_); }
 
  private:

@@ -6,10 +6,10 @@ namespace tierd {
 namespace {
 
 using Matrix = Eigen::Ref<Eigen::MatrixXd>;
-constexpr Eigen::Index kSmall = 64;  // from where on dividing no longer pays
+constexpr Eigen::Index kSmall = 64;  // the size from which on dividing no longer pays
 
-// The inverse of a lower triangular matrix, in its place, by halves:
-// [A 0; B C] -> [A^-1 0; -C^-1 B A^-1, C^-1]. What lies above the diagonal is not touched.
+// Inverts a lower triangular matrix in place, by halves: [A 0; B C] -> [A^-1 0; -C^-1 B A^-1, C^-1]. Values
+// above the diagonal are not changed.
 void invert_lower(Matrix matrix) {
   const Eigen::Index n = matrix.rows();
   if (n <= kSmall) {
@@ -30,10 +30,10 @@ void invert_lower(Matrix matrix) {
 
 }  // namespace
 
-// With rows and columns in reverse order, H = L L^T gives H = U' U'^T with U' upper triangular in the order
-// as it was; so the inverse is U^T U with U = U'^-1: one factorization in place of the two, and the inverse
-// between them, of the published program. In f64, since damping leaves H close to singular where channels
-// depend on each other.
+// With rows and columns in reverse order, H = L L^T gives H = U' U'^T with U' upper triangular in the
+// original order; so the inverse is U^T U with U = U'^-1: one factorization instead of the two of the
+// published program, with an inverse between them. In f64, since damping leaves H close to singular if
+// channels depend on each other.
 Result<InverseHessian> invert_hessian(std::vector<float> gram, uint32_t width, uint64_t windows,
                                       const std::string& origin) {
   InverseHessian result{width, std::move(gram), {}};
@@ -61,7 +61,7 @@ Result<InverseHessian> invert_hessian(std::vector<float> gram, uint32_t width, u
       matrix(i, j) = scale * values[column * n + (n - 1 - static_cast<uint64_t>(i))];
   }
   const Eigen::LLT<Matrix> factored(matrix);
-  // What is not a number goes through the factorization, down to the diagonal.
+  // A NaN propagates through the factorization to the diagonal.
   if (factored.info() != Eigen::Success || !matrix.diagonal().allFinite()) {
     return Error{Code::invalid_argument, origin,
                  "what the calibration text gives as its input has no finite squares: a damaged model?"};

@@ -1,4 +1,4 @@
-// What SparseGPT knows of an operator's input: the Cholesky factor of the inverse of its Hessian.
+// SparseGPT's input statistics: the Cholesky factor of the inverse of an operator's Hessian.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@ namespace tierd {
 struct InverseHessian {
   uint32_t width = 0;
   std::vector<float> factor;   // U [width x width], upper triangular: U^T U is the inverse of H, damped
-  std::vector<uint32_t> dead;  // channels that are zero in every token: their weights say nothing
+  std::vector<uint32_t> dead;  // channels that are zero in every token: their weights have no effect
 };
 
-// The share of the mean of H's diagonal that is added to the diagonal, as the published program has it.
+// The share of the mean of H's diagonal that is added to the diagonal, as in the published program.
 inline constexpr double kDamping = 0.01;
 
-// `gram`: X^T X [width x width] over the tokens of `windows` windows, on and under the diagonal; H is 2 /
-// windows of it, and has 1 on the diagonal for dead channels. Takes 8 * width^2 bytes beside. Error:
+// `gram`: X^T X [width x width] over the tokens of `windows` windows, on and below the diagonal; H is 2 /
+// windows of it, with 1 on the diagonal for dead channels. Needs 8 * width^2 bytes more. Error:
 // invalid_argument (not finite), with `origin`.
 Result<InverseHessian> invert_hessian(std::vector<float> gram, uint32_t width, uint64_t windows,
                                       const std::string& origin);

@@ -87,7 +87,7 @@ void LayerForward::normalize_heads(const NormWeights& norm, TokenRows& x) const 
   }
 }
 
-// Pair i of each head turns by position * frequency[i]. The pair is (2i, 2i + 1) or (i, i + rotary_dim/2).
+// Rotates pair i of each head by position * frequency[i]. The pair is (2i, 2i + 1) or (i, i + rotary_dim/2).
 void LayerForward::rotate(TokenRows& x) const {
   const auto half = static_cast<uint32_t>(frequencies_.size());
   const bool interleaved = config_.position == PositionKind::rope_interleaved;

@@ -1,5 +1,5 @@
-// Windows of the calibration text through one layer: the same arithmetic as core/model/reference, all tokens
-// of a window at once. The tests hold one against the other.
+// Computes windows of the calibration text through one layer, with the arithmetic of core/model/reference,
+// all tokens of a window at once. The tests compare the two.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@
 
 namespace tierd {
 
-// LayerForward is one dense layer, ready to compute. It copies the weights' matrices in the order of the
-// kernels; biases and norms are those of `weights`, which stays and does not change meanwhile.
+// One dense layer, ready to compute. It copies the weights' matrices in the order of the kernels and uses the
+// biases and norms of `weights`, which must stay unchanged.
 class LayerForward {
  public:
   LayerForward(const ModelConfig& config, LayerWeights& weights, MatrixTeam& team);
 
-  // Called with what the readers of an input get, [tokens x width].
+  // Called with each input that operators read, [tokens x width].
   using Observer = std::function<void(LayerInput, const TokenRows&)>;
 
-  // Passes the hidden states x [tokens x d_model] of one window, from position 0 on, through the layer, in
+  // Computes the hidden states x [tokens x d_model] of one window, from position 0 on, through the layer, in
   // place. One caller at a time.
   void run(TokenRows& x, const Observer& observer) const;
 
@@ -41,8 +41,8 @@ class LayerForward {
   GroupedMatrix q_, k_, v_, o_, gate_, up_, down_;
 };
 
-// The hidden states with which a window's tokens enter the first layer, [tokens x d_model]: their rows of the
-// embedding, and of learned positions. Only those rows are read. Errors: those of TensorSource::read.
+// Returns the hidden states of a window's tokens before the first layer, [tokens x d_model]: their rows of
+// the embedding, and of learned positions. Reads only those rows. Errors: those of TensorSource::read.
 Result<TokenRows> embed(const TensorSource& source, const std::vector<uint32_t>& tokens);
 
 }  // namespace tierd

@@ -14,7 +14,7 @@ std::string name_of(uint32_t layer, std::string_view part) {
   return fmt::format("layers.{}.{}", layer, part);
 }
 
-// Leaves `values` empty where the model has no such tensor: a source holds all that are required.
+// Leaves `values` empty if the model has no such tensor: a source holds all that are required.
 Status read_some(const TensorSource& source, const std::string& name, std::vector<float>& values) {
   const TensorInfo* tensor = source.find(name);
   if (tensor == nullptr) return {};
@@ -29,7 +29,7 @@ Status read_linear(const TensorSource& source, const std::string& name, LinearWe
   linear.rows = static_cast<uint32_t>(tensor->rows);
   linear.cols = static_cast<uint32_t>(tensor->cols);
   TIERD_ASSIGN(linear.weight, source.read_f32(*tensor));
-  // Scores of others have no order.
+  // Scores of weights that are not finite have no order.
   if (!std::ranges::all_of(linear.weight, [](float weight) { return std::isfinite(weight); }))
     return Error{Code::invalid_argument, fmt::format("{}: {}", source.path(), name),
                  "has weights that are not finite: a damaged model?"};

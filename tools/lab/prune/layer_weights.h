@@ -1,4 +1,4 @@
-// The weights of one layer in f32, read from wherever the model is, and who reads which input.
+// The weights of one layer in f32, read from any source, and the operators that read each input.
 #pragma once
 
 #include <array>
@@ -11,14 +11,14 @@
 
 namespace tierd {
 
-// The four inputs of a layer's operators: what q, k and v read; what o reads, the attended values; what gate
-// and up read; what down reads. Operators that share an input share what calibration says of it.
+// The four inputs of a layer's operators: of q, k and v; of o, the attended values; of gate and up; of down.
+// Operators that share an input share its statistics.
 enum class LayerInput : uint8_t { attention, attended, network, activated };
 inline constexpr std::array kLayerInputs = {LayerInput::attention, LayerInput::attended, LayerInput::network,
                                             LayerInput::activated};
 
 struct LinearWeights {
-  std::string name;  // as TensorSource has it; empty where the model has no such operator
+  std::string name;  // as in TensorSource; empty if the model has no such operator
   uint32_t rows = 0;
   uint32_t cols = 0;
   std::vector<float> weight;  // [rows x cols]
@@ -27,7 +27,7 @@ struct LinearWeights {
 
 struct NormWeights {
   std::string name;
-  std::vector<float> weight;  // [n]; empty where the model has no such norm
+  std::vector<float> weight;  // [n]; empty if the model has no such norm
   std::vector<float> bias;    // [n], or empty
 };
 
@@ -35,15 +35,15 @@ struct LayerWeights {
   NormWeights attn_norm, ffn_norm, q_norm, k_norm;
   LinearWeights q, k, v, o, gate, up, down;
 
-  // Those that there are, each of [rows x width of the input].
+  // Returns the existing operators that read the input, each of [rows x width of the input].
   std::vector<LinearWeights*> readers(LayerInput input);
   uint32_t width(LayerInput input);
 };
 
-// Reads and decodes them: 4 bytes a parameter. Errors: those of TensorSource::read.
+// Reads and decodes a layer: 4 bytes a parameter. Errors: those of TensorSource::read.
 Result<LayerWeights> read_layer(const TensorSource& source, uint32_t layer);
 
-// Names of the matrices of a layer, of which a dense model has no others.
+// Returns the names of a layer's matrices: all that a dense model has.
 std::vector<std::string> layer_matrices(const TensorSource& source, uint32_t layer);
 
 }  // namespace tierd

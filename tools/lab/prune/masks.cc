@@ -6,7 +6,7 @@
 namespace tierd {
 namespace {
 
-// Zeroes the smallest by score of a row or matrix, or of each of its groups.
+// Sets the smallest weights by score of a row or matrix, or of each of its groups, to zero.
 void zero_smallest(std::span<float> weight, std::span<const float> scores, const Pattern& pattern) {
   std::vector<uint8_t> pruned(weight.size());
   if (pattern.in_groups()) {

@@ -1,4 +1,4 @@
-// The methods that only choose which weights become zero.
+// The methods that choose weights to be zero and change no other weight.
 #pragma once
 
 #include <span>
@@ -7,10 +7,10 @@
 
 namespace tierd {
 
-// Magnitude: the smallest |W| of the matrix become zero, with a threshold for each matrix, as Wanda's
-// baseline has it (A Simple and Effective Pruning Approach for Large Language Models, section 4); in groups,
-// of each group. `weight` [rows x cols], row by row, changes in place. Of equal ones the first are taken, so
-// that the share of zeros is exact.
+// Magnitude: the smallest |W| of the matrix become zero, with a threshold for each matrix, as in Wanda's
+// baseline (A Simple and Effective Pruning Approach for Large Language Models, section 4); with groups, the
+// smallest of each group. `weight` [rows x cols], row by row, changes in place. Among equal ones the first
+// are chosen, so that the share of zeros is exact.
 void prune_by_magnitude(std::span<float> weight, const Pattern& pattern);
 
 // Wanda (the same paper, section 3): the smallest |W_ij| * ||X_j||_2 of each output row become zero, or of

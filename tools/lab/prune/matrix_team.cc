@@ -7,10 +7,10 @@
 namespace tierd {
 namespace {
 
-constexpr uint32_t kTokensAtOnce = 128;  // whose inputs stay in a cache while weights go by
-constexpr uint32_t kGramRows = 64;       // that a thread takes, a multiple of 16
+constexpr uint32_t kTokensAtOnce = 128;  // their inputs stay in a cache while the weights stream
+constexpr uint32_t kGramRows = 64;       // for one thread at a time, a multiple of 16
 
-// About how long a thread takes for so many products.
+// Estimates a thread's time for so many products.
 uint64_t cost_ns(uint64_t products) {
   constexpr uint64_t kProductsInNs = 20;
   return products / kProductsInNs;
@@ -81,7 +81,7 @@ void MatrixTeam::add_gram(const TokenRows& x, std::span<float> gram) {
     for (uint32_t t = 0; t < x.count; ++t) {
       for (uint32_t i = 0; i < n; ++i) turned[uint64_t{i} * x.count + t] = x.row(t)[first + i];
     }
-    // The other factor is the channels up to the last of these.
+    // The other factor is the channels up to the last of these rows.
     const auto groups = static_cast<uint32_t>(divide_up(first + n, kGroupRows));
     std::vector<float> sums(uint64_t{n} * groups * kGroupRows);
     const uint64_t pitch = uint64_t{groups} * kGroupRows;

@@ -1,4 +1,4 @@
-// Products of the weights that are pruned: the kernels with which models run, over a team of threads.
+// Products with the weights to prune: the kernels that run models, over a team of threads.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@
 
 namespace tierd {
 
-// TokenRows holds vectors one after another, such as what an operator reads or gives for each token of a
-// window. They begin `pitch` floats apart: kernels write whole groups of 16.
+// A list of vectors, such as the inputs or results of an operator for each token of a window. They begin
+// `pitch` floats apart, because kernels write whole groups of 16.
 struct TokenRows {
   TokenRows() = default;
   TokenRows(uint32_t count, uint32_t width);
@@ -28,7 +28,7 @@ struct TokenRows {
   std::vector<float> values;  // [count x pitch]
 };
 
-// GroupedMatrix is a matrix [rows x cols] in f32 as kernels read it (core/model/layout/row_group.h).
+// A matrix [rows x cols] in f32 in the layout of the kernels (core/model/layout/row_group.h).
 struct GroupedMatrix {
   struct alignas(64) Lanes {
     std::array<float, kGroupRows> rows;
@@ -43,10 +43,10 @@ struct GroupedMatrix {
 
 // `plain`: row by row.
 GroupedMatrix pack(std::span<const float> plain, uint32_t rows, uint32_t cols);
-// `columns`: column by column, which begin `pitch` floats apart.
+// `columns`: column by column, beginning `pitch` floats apart.
 GroupedMatrix pack_columns(const float* columns, uint64_t pitch, uint32_t rows, uint32_t cols);
 
-// One caller at a time. The bits depend on no number of threads.
+// One caller at a time. The bits do not depend on the number of threads.
 class MatrixTeam {
  public:
   explicit MatrixTeam(uint32_t threads);
@@ -57,14 +57,14 @@ class MatrixTeam {
   // out is at least groups * 16.
   void multiply(const GroupedMatrix& matrix, const float* x, uint64_t x_pitch, uint32_t count, float* out,
                 uint64_t pitch);
-  // [x.count x matrix.rows], with the bias [matrix.rows] added where it is not empty.
+  // Returns [x.count x matrix.rows], with the bias [matrix.rows] added unless it is empty.
   TokenRows linear(const GroupedMatrix& matrix, std::span<const float> bias, const TokenRows& x);
 
-  // gram[a, b] += sum over the rows of x of x[a] * x[b], for b <= a; `gram` is [width x width], and what lies
-  // above its diagonal is left as it is.
+  // gram[a, b] += sum over the rows of x of x[a] * x[b], for b <= a; `gram` is [width x width], and values
+  // above its diagonal are not changed.
   void add_gram(const TokenRows& x, std::span<float> gram);
 
-  // Calls work(i) for each i below n, several at a time where about so many products in all are worth it.
+  // Calls work(i) for each i below n, in parallel if the estimated number of products is worth it.
   void each(uint64_t n, uint64_t products, const std::function<void(uint64_t)>& work);
 
  private:

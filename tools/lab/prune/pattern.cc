@@ -8,7 +8,7 @@
 namespace tierd {
 namespace {
 
-// The whole of the text as a number, or 0.
+// Parses the whole text as a number; 0 if it is not one.
 uint32_t number(std::string_view text) {
   uint32_t value = 0;
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -46,7 +46,7 @@ void mark_smallest(std::span<const float> scores, uint64_t count, std::span<uint
   const auto last = sorted.begin() + static_cast<std::ptrdiff_t>(count) - 1;
   std::nth_element(sorted.begin(), last, sorted.end());
   const float largest = *last;
-  // So many of those that equal it are taken as are left after the smaller ones.
+  // The number of weights equal to the threshold that are pruned, beside all smaller ones.
   uint64_t equal = count;
   for (const float score : scores) equal -= score < largest ? 1 : 0;
   for (size_t i = 0; i < scores.size(); ++i) {

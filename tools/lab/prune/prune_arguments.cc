@@ -11,9 +11,9 @@
 namespace tierd {
 namespace {
 
-// Longer windows than the published programs calibrate with cost more than they tell.
+// Longer windows than those of the published programs cost more without a better calibration.
 constexpr uint32_t kLongestWindow = 2048;
-// With fewer, the channels' norms are those of a few words.
+// Fewer tokens would give the channels' norms of a few words.
 constexpr uint64_t kFewestTokens = 128;
 
 Error bad(const char* argument, std::string detail) {
@@ -84,7 +84,7 @@ Result<PruneOptions> PruneArguments::options() const {
       }
     }
   }
-  // Methods are compared by one command line, so that magnitude may be given a text that it does not look at.
+  // A text for magnitude is allowed, though not read, so that one command line can compare methods.
   if (!options.method && !options.smooth)
     return bad(calibration_argument_->given() ? "--calibration" : "--calibration-tokens",
                "is of --prune and --smooth, and there is neither");

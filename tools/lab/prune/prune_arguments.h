@@ -1,4 +1,4 @@
-// The arguments of tier-convert that prune and smooth.
+// The arguments of tier-convert for pruning and smoothing.
 #pragma once
 
 #include <optional>
@@ -14,16 +14,16 @@ namespace tierd {
 
 class PruneArguments {
  public:
-  // Adds them to a command line that has not been parsed; lives until it has.
+  // Adds the arguments to a command line that has not been parsed; must live until it is parsed.
   void add_to(CommandLine& line);
 
-  bool given() const;  // any of them
-  // What they ask for. Errors: invalid_argument naming the argument.
+  bool given() const;  // whether any of them is given
+  // Returns the options. Errors: invalid_argument naming the argument.
   Result<PruneOptions> options() const;
 
-  // The windows of the calibration text by the model's tokenizer, each of at most the model's context; none
-  // where the options need none. Errors: not_found (no tokenizer), those of the file, invalid_argument (too
-  // short).
+  // Returns the windows of the calibration text by the model's tokenizer, each of at most the model's
+  // context; empty if the options need none. Errors: not_found (no tokenizer), those of the file,
+  // invalid_argument (too short).
   Result<std::vector<std::vector<uint32_t>>> windows(const TensorSource& source,
                                                      const PruneOptions& options) const;
 

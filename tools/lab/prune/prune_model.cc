@@ -20,7 +20,7 @@
 namespace tierd {
 namespace {
 
-// What was seen of each of a layer's inputs, in the order of kLayerInputs.
+// The statistics of a layer's inputs, in the order of kLayerInputs.
 using LayerStatistics = std::vector<InputStatistics>;
 
 class ModelPruner {
@@ -55,8 +55,8 @@ class ModelPruner {
  private:
   bool judges_inputs() const { return options_.method && *options_.method != PruneMethod::magnitude; }
 
-  // Passes the windows through the layer. `goes_on`: they are then where the next layer begins; else they
-  // stay where they were, and what SparseGPT wants is gathered.
+  // Computes the windows through the layer. `goes_on`: the windows advance to the next layer's input; else
+  // they stay, and SparseGPT's statistics are gathered.
   LayerStatistics observe(LayerWeights& weights, bool goes_on, Progress& progress) {
     const bool gram = !goes_on && options_.method == PruneMethod::sparsegpt;
     LayerStatistics statistics;
@@ -103,14 +103,14 @@ class ModelPruner {
     return {};
   }
 
-  // o and down read no norm, and stay as they are (SmoothQuant, section 4).
+  // o and down read no norm, so they are not changed (SmoothQuant, section 4).
   void smooth_layer(LayerWeights& weights, const LayerStatistics& statistics) {
     auto readers = weights.readers(LayerInput::attention);
     const auto network = weights.readers(LayerInput::network);
     const auto& of_network = statistics[static_cast<size_t>(LayerInput::network)].largest();
     if (config_.ffn_norm) {
       smooth(weights.ffn_norm, network, of_network, *options_.smooth);
-    } else {  // All of them read one norm.
+    } else {  // all of them read one norm
       readers.insert(readers.end(), network.begin(), network.end());
     }
     smooth(weights.attn_norm, readers, statistics[static_cast<size_t>(LayerInput::attention)].largest(),
@@ -130,7 +130,7 @@ class ModelPruner {
     return {};
   }
 
-  MatrixTeam team_;  // first, since it is aligned to lines
+  MatrixTeam team_;  // first, because it is aligned to cache lines
   const TensorSource& source_;
   const ModelConfig& config_;
   const PruneOptions& options_;
@@ -138,7 +138,7 @@ class ModelPruner {
   std::vector<TokenRows> hidden_;  // of each window, [tokens x d_model]
 };
 
-// About the most that is in memory at once, layers being alike.
+// Estimates the peak memory; all layers are alike.
 uint64_t bytes_needed(const TensorSource& source, const PruneOptions& options, uint64_t tokens) {
   uint64_t weights = 0;
   for (const std::string& name : layer_matrices(source, 0)) {

@@ -5,8 +5,8 @@
 namespace tierd {
 namespace {
 
-constexpr uint32_t kBlock = 128;       // columns that are updated at once; also of one choice
-constexpr uint32_t kRowsAtOnce = 256;  // whose later columns are updated together
+constexpr uint32_t kBlock = 128;       // columns that are updated at once, and from which one choice is made
+constexpr uint32_t kRowsAtOnce = 256;  // rows whose later columns are updated together
 
 // The block of columns [first, first + count) of all rows.
 class Block {
@@ -20,14 +20,14 @@ class Block {
         pruned_(rows_ * count),
         errors_(rows_ * count) {}
 
-  // Chooses over all rows.
+  // Chooses the weights to prune over all rows.
   void choose(const Pattern& pattern) {
     std::vector<float> scores(pruned_.size());
     for (uint64_t r = 0; r < rows_; ++r) score(r, 0, std::span(scores).subspan(r * count_, count_));
     mark_smallest(scores, pattern.pruned_of(scores.size()), pruned_);
   }
 
-  // Prunes the block's part of a row, and keeps what its later columns have to take over.
+  // Prunes the block's part of a row, and keeps the errors for the later columns.
   void prune_row(uint64_t r, const Pattern& pattern) {
     float* row = &weight_[r * inverse_.width + first_];
     const std::span<uint8_t> pruned = std::span(pruned_).subspan(r * count_, count_);
@@ -46,7 +46,7 @@ class Block {
     }
   }
 
-  // The columns after the block, of all rows: W -= errors * U.
+  // Updates the columns after the block, for all rows: W -= errors * U.
   void update_rest(MatrixTeam& team) {
     const uint32_t next = first_ + count_, width = inverse_.width;
     if (next == width) return;
@@ -67,7 +67,7 @@ class Block {
   const float* factor_row(uint32_t i) const {
     return &inverse_.factor[uint64_t{first_ + i} * inverse_.width];
   }
-  // w^2 / U_jj^2 of the row's columns from `from` of the block on.
+  // Computes w^2 / U_jj^2 for the row's columns from `from` of the block on.
   void score(uint64_t r, uint32_t from, std::span<float> out) const {
     for (uint32_t i = 0; i < out.size(); ++i) {
       const uint32_t column = first_ + from + i;
@@ -94,7 +94,7 @@ void prune_by_sparsegpt(std::span<float> weight, const InverseHessian& inverse, 
   for (const uint32_t channel : inverse.dead) {
     for (uint64_t r = 0; r < rows; ++r) weight[r * width + channel] = 0;
   }
-  // No group lies in two blocks.
+  // No group may cross two blocks.
   const uint32_t columns = pattern.in_groups() ? kBlock / pattern.group * pattern.group : kBlock;
   for (uint32_t first = 0; first < width; first += columns) {
     Block block(weight, inverse, first, std::min(columns, width - first));

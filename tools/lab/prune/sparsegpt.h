@@ -1,4 +1,4 @@
-// SparseGPT: what the pruned weights of a row did, the weights after them take over.
+// SparseGPT: the remaining weights of a row compensate for the pruned ones before them.
 #pragma once
 
 #include <span>
@@ -11,11 +11,11 @@ namespace tierd {
 
 // Prunes `weight` [rows x inverse.width], row by row, in place: Algorithm 1 of "SparseGPT", with its block
 // size and its lazy updates. Columns go from left to right. Before each block of 128, the smallest w^2 /
-// U_jj^2 of the block over all rows are chosen (U_jj^2 is the diagonal of the inverse that is left of H); in
-// groups, those of each group of each row, as its first column's turn comes. A weight that becomes zero is
-// made up for by the row's later ones: w -= w_j / U_jj * U_j. Weights of dead channels are zero first, and so
-// chosen first; where there are more of them than the share, there are more zeros. The published program
-// takes one weight more of a block than its share, a matter of its index; here it is the share, rounded down.
+// U_jj^2 of the block over all rows are chosen (U_jj^2 is the diagonal of the inverse of the remaining H);
+// with groups, the smallest of each group of each row, when its first column is reached. The row's later
+// weights compensate for a weight that becomes zero: w -= w_j / U_jj * U_j. Weights of dead channels are set
+// to zero first and so chosen first; if they exceed the share, there are more zeros. The published program
+// prunes one weight more of a block than its share, because of its index; here it is the share, rounded down.
 void prune_by_sparsegpt(std::span<float> weight, const InverseHessian& inverse, const Pattern& pattern,
                         MatrixTeam& team);
 

@@ -13,11 +13,11 @@
 namespace tierd {
 namespace {
 
-// So many tokens of each text are drawn. Where two events of three stay from token to token, they say as much
-// as ten tokens that have nothing in common.
+// Tokens that are drawn of each text. As two of three events persist from token to token, they are worth
+// about ten independent tokens.
 constexpr uint32_t kTokens = 32;
 
-// Nodes that the solver may visit. A limit in seconds would give another partition on a slower machine.
+// Nodes that the solver may visit. A limit in seconds would make the partition depend on the machine's speed.
 constexpr uint32_t kNodes = 2000;
 
 Error wrong(std::string detail) {
@@ -50,7 +50,7 @@ Result<PartitionMachine> machine_of(const RunPlan& plan) {
   return machine;
 }
 
-// Counts, in the tokens of one text after the other, how often each neuron is active.
+// Counts how often each neuron is active in the tokens of several texts.
 Result<std::vector<std::vector<uint32_t>>> count_uses(const ActivityProfile& profile,
                                                       StickyActivity::Options options, uint32_t texts) {
   std::vector<std::vector<uint32_t>> uses;
@@ -75,7 +75,7 @@ Status write_drawn_partition(const RunPlan& plan, uint32_t texts, const std::str
   TIERD_ASSIGN(const ActivityProfile profile, read_activity_profile(plan.config.activity));
   PartitionProblem problem;
   TIERD_ASSIGN(problem.machine, machine_of(plan));
-  // The same sites as a run draws (core/run/drawn_activity.h), so that they are the same neurons.
+  // The same sites as in a run's drawing (core/run/drawn_activity.h), so that the neurons are the same.
   StickyActivity::Options drawn;
   drawn.seed = plan.config.seed;
   drawn.first_text = plan.config.sequences;

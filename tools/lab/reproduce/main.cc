@@ -1,4 +1,4 @@
-// tier-reproduce: the papers' published figures, row by row, by this kernel and its plugins in virtual time.
+// tier-reproduce: compares the papers' published figures with this kernel and its plugins in virtual time.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -53,7 +53,7 @@ struct Options {
   bool quiet = false;
 };
 
-// Drops the rows that have not `text` in their `what`, and the runs that no other row names.
+// Drops the rows whose `what` does not contain `text`, and the runs that no other row names.
 void keep_rows(const std::string& text, Reproduction& reproduction) {
   std::erase_if(reproduction.rows, [&](const Row& row) { return row.what.find(text) == std::string::npos; });
   std::erase_if(reproduction.runs, [&](const DescribedRun& run) {

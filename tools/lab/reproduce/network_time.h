@@ -1,4 +1,4 @@
-// How long a run's steps spend in the feed-forward networks, as papers measure them apart.
+// Measures the time of a run's steps in the feed-forward networks, which papers report separately.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 
 namespace tierd {
 
-// Whether an operator belongs to a feed-forward network.
+// Returns whether an operator belongs to a feed-forward network.
 bool is_network(OpGroup group);
 
 class NetworkTime final : public SilentObserver {
  public:
-  // Begins to count: forgets what came before. `plan` outlives the counting.
+  // Starts counting from zero. `plan` must outlive the counting.
   void begin(const ModelPlan& plan);
-  // The time with at least one message under way for which a step waits: a run of a network's site, or a read
-  // or a move of its weights on demand. Weights that are read or moved ahead do not count.
+  // Returns the time with at least one message under way that a step waits for: a run of a network's site, or
+  // a read or move of its weights on demand. Reads and moves ahead do not count.
   uint64_t ns() const;
 
   void delivered(const Message& message, const Done& done, bool withdrawn) override;

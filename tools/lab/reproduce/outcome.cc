@@ -32,7 +32,7 @@ std::string number(const json& value) {
   return value.is_null() ? std::string() : fmt::format("{:.4g}", value.get<double>());
 }
 
-// What ours may be.
+// Returns the values with which the row passes.
 std::string bounds(const json& row) {
   if (row["kind"] == "N") return "";
   if (row["least"].is_null() && row["most"].is_null())
@@ -75,7 +75,7 @@ struct Count {
 constexpr std::array<const char*, kRowKinds> kCountNames = {"identities", "predictions", "orders", "fits",
                                                             "not_reproducible"};
 
-// The rows of each kind, and of all that are judged.
+// Counts the rows of each kind, and all judged ones.
 void add_counts(const std::array<Count, kRowKinds>& counts, json& report) {
   Count judged;
   for (size_t kind = 0; kind < kRowKinds; ++kind) {
@@ -90,7 +90,7 @@ void add_counts(const std::array<Count, kRowKinds>& counts, json& report) {
   report["passed"] = judged.passed;
 }
 
-// Predictions come first and alone: no other kind is evidence.
+// Predictions are first and separate: no other kind is evidence.
 std::string summary(const json& report) {
   const auto count = [&](const char* kind, const char* of) {
     return report["counts"][kind][of].get<uint64_t>();

@@ -1,4 +1,4 @@
-// What has come out of a row.
+// The outcome of a row.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -14,14 +14,14 @@ namespace tierd {
 
 struct Outcome {
   std::optional<double> ours;
-  std::optional<double> error;  // of the paper's figure, per cent
-  bool passes = true;           // of a row that is not judged, too
+  std::optional<double> error;  // relative to the paper's figure, per cent
+  bool passes = true;           // also true for rows that are not judged
 };
 
-// `runs`: the figures of the runs that the row names. Error: not_found, naming the figures there are.
+// `runs`: the figures of the runs that the row names. Error: not_found, naming the known figures.
 Result<Outcome> judge(const Row& row, const std::map<std::string, Figures>& runs);
 
-// A reproduction with what has come out, row by row.
+// A reproduction with the outcomes, row by row.
 struct Reproduced {
   Reproduction reproduction;
   std::vector<Outcome> outcomes;  // [rows]
@@ -29,7 +29,7 @@ struct Reproduced {
 };
 
 nlohmann::json reproduced_json(const std::vector<Reproduced>& papers, uint64_t seed);
-// A table for each paper.
+// Returns a table for each paper.
 std::string reproduced_markdown(const nlohmann::json& report);
 
 }  // namespace tierd

@@ -14,7 +14,7 @@ struct Mark {
   std::string name;
   std::string kind;
   double ratio = 1;            // ours over the paper's
-  double least = 1, most = 1;  // that it may be
+  double least = 1, most = 1;  // the accepted range
 };
 
 double ratio_of(const json& row, const char* key, double otherwise) {
@@ -37,7 +37,7 @@ std::vector<Mark> marks_of(const json& report) {
   return marks;
 }
 
-// gnuplot takes what stands between double quotes with escapes, which are kept out.
+// gnuplot interprets escapes between double quotes; the characters that could begin one are dropped.
 std::string quoted(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) out += c == '"' || c == '\\' || static_cast<unsigned char>(c) < ' ' ? ' ' : c;
@@ -64,7 +64,7 @@ std::string picture_script(const json& report, PlotFile::Kind kind) {
   const std::vector<Mark> marks = marks_of(report);
   std::string text = "# gnuplot FILE.gp > FILE.svg\n";
   text += fmt::format("set terminal {} noenhanced\n", terminal(kind, marks.size()));
-  // Colours that are told apart without red and green, and in print.
+  // Colours that can be distinguished without red and green, and in print.
   constexpr const char* kKinds[][3] = {{"P", "#0072b2", "a prediction"},
                                        {"I", "#999999", "what is given contains it"},
                                        {"F", "#e69f00", "constants were fitted"},

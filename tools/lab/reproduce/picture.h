@@ -1,4 +1,4 @@
-// Ours over the paper's, row by row, with what it may be.
+// Draws our figures relative to the paper's, row by row, with the accepted ranges.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -8,8 +8,8 @@
 
 namespace tierd {
 
-// For gnuplot 5.4, drawing to its standard output: the rows of `report` (reproduced_json) that have a figure
-// of the paper. What stands in rows is in it as quoted text alone.
+// Returns a script for gnuplot 5.4 that draws to standard output: the rows of `report` (reproduced_json) that
+// have a figure of the paper. Text of rows occurs only as quoted text.
 std::string picture_script(const nlohmann::json& report, PlotFile::Kind kind);
 
 }  // namespace tierd

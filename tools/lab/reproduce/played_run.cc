@@ -20,15 +20,15 @@
 namespace tierd {
 namespace {
 
-constexpr uint32_t kTokensApart = 101;  // so that rows of the embedding come from all over it
-constexpr double kMs = 1e-6;            // of a ns
-constexpr double kGb = 1e-9;            // of a byte
+constexpr uint32_t kTokensApart = 101;  // so that the tokens' rows are spread over the embedding
+constexpr double kMs = 1e-6;            // ms of a ns
+constexpr double kGb = 1e-9;            // GB of a byte
 
 std::string file_in(const std::filesystem::path& folder, const std::string& name) {
   return name.ends_with(".toml") ? name : (folder / (name + ".toml")).string();
 }
 
-// A file that exists only while a run is made ready.
+// A temporary file that is removed when the run is ready.
 class PassingFile {
  public:
   PassingFile()
@@ -47,7 +47,7 @@ class PassingFile {
   std::filesystem::path path_;
 };
 
-// `further`: settings besides those of the run.
+// `further`: settings beside those of the run.
 Result<Config> config_of(const DescribedRun& run, std::initializer_list<std::string> further = {}) {
   const uint64_t context = uint64_t{run.prompt} + run.warming + run.tokens;
   std::vector<std::string> overrides = {
@@ -64,7 +64,7 @@ Result<Config> config_of(const DescribedRun& run, std::initializer_list<std::str
   return load_config(file_in(shapes_folder().parent_path(), run.configuration), overrides);
 }
 
-// Steps of all sequences, each a token further.
+// Steps of all sequences, each one token further.
 class Steps {
  public:
   Steps(Runtime& runtime, uint32_t sequences) : engine_(runtime.engine()), sequences_(sequences) {}
@@ -100,7 +100,7 @@ class Steps {
   }
 
  private:
-  static constexpr uint32_t kFirst = 0;  // row whose logits are asked for, where nobody looks at them
+  static constexpr uint32_t kFirst = 0;  // the row whose logits are requested when none are needed
 
   void add(uint32_t sequence, uint32_t position) {
     const uint64_t token = (uint64_t{position} * sequences_ + sequence) * kTokensApart;
@@ -120,13 +120,13 @@ class Steps {
   std::vector<RowInfo> rows_;
 };
 
-// What counts from the beginning, now.
+// The cumulative counters at a moment.
 struct Counts {
   std::vector<TierLink> links;
-  uint64_t used = 0;  // neurons of sites that are not used whole
+  uint64_t used = 0;  // neurons of sites that are used in part
   uint64_t fetched = 0;
   uint64_t foreseen = 0;
-  uint64_t right = 0;  // of those
+  uint64_t right = 0;  // of the foreseen ones
 };
 Counts counts_of(const Runtime& runtime) {
   Counts counts{.links = runtime.links()};
@@ -181,12 +181,12 @@ void add_counted(const Counts& before, const Counts& after, double steps, Figure
   percent("foreseen_percent", &Counts::right, &Counts::foreseen);
 }
 
-// With its weights where they are when the first token comes.
+// Makes a runtime with its weights loaded before the first token.
 Result<std::unique_ptr<Runtime>> runtime_of(const DescribedRun& run, KernelObserver& observer) {
   TIERD_ASSIGN(const Config config, config_of(run));
   RuntimeOptions options;
   options.quiet = true;
-  options.force = true;  // what is played takes no memory
+  options.force = true;  // a played run allocates no memory for weights
   options.logit_rows = run.sequences;
   options.observer = &observer;
   TIERD_ASSIGN(RunPlan plan, plan_run(config, options));

@@ -24,7 +24,7 @@ std::filesystem::path folder() {
   return shapes_folder().parent_path() / "reproduction";
 }
 
-// The keys of one table. The first error is what is told.
+// The keys of one table. Only the first error is kept.
 class Fields {
  public:
   Fields(const toml::table& table, std::string file) : table_(table), file_(std::move(file)) {}
@@ -78,7 +78,7 @@ class Fields {
       return fail(node, fmt::format("{} must be an array of strings", key));
     for (const toml::node& element : *array) field.push_back(element.as_string()->get());
   }
-  // One string, or several.
+  // Reads one string, or several.
   void names(std::string_view key, std::vector<std::string>& field, bool required) {
     const toml::node* const node = find(key, required);
     if (node == nullptr) return;
@@ -104,7 +104,7 @@ class Fields {
     status_ =
         Error{Code::invalid_argument, fmt::format("{}:{}", file_, at.source().begin.line), std::move(detail)};
   }
-  // After the last key.
+  // Call after the last key: reports unknown keys.
   Status end() {
     for (const auto& [key, node] : table_) {
       if (std::ranges::find(known_, key.str()) != known_.end()) continue;
@@ -150,7 +150,7 @@ bool same_figure(const Row& a, const Row& b) {
   return std::tie(a.runs, a.figure, a.over, a.against) == std::tie(b.runs, b.figure, b.over, b.against);
 }
 
-// The values that a row can take whatever the kernel does. No figure is negative.
+// Returns the range of the row's figure in any run. No figure is negative.
 std::pair<double, double> possible_of(const Row& row) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   if (row.possible) return *row.possible;
@@ -158,7 +158,7 @@ std::pair<double, double> possible_of(const Row& row) {
   return {0, share ? 100 * row.times : kInfinity};
 }
 
-// The values of ours with which a judged row passes.
+// Returns the range of our figure with which a judged row passes.
 std::pair<double, double> accepted_of(const Row& row) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   if (!row.paper) return {row.least.value_or(-kInfinity), row.most.value_or(kInfinity)};
@@ -166,7 +166,7 @@ std::pair<double, double> accepted_of(const Row& row) {
   return {*row.paper - half, *row.paper + half};
 }
 
-// The error of how a row is judged; empty where there is none.
+// Returns the error in the row's criteria; empty if there is none.
 std::string judging_error(const Row& row) {
   const bool bounded = row.least || row.most;
   if (row.kind == RowKind::none) {

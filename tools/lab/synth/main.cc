@@ -1,5 +1,5 @@
-// tier-synth: a model of any public shape with random weights, as a store or as a GGUF file; or with weights
-// in which activation statistics are planted.
+// tier-synth: makes a model of any public shape with random weights, as a store or as a GGUF file; or with
+// weights in which activation statistics are planted.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -74,7 +74,7 @@ struct Arguments {
   bool quiet = false;
 };
 
-// As --order: the rates that were planted, which no text need tell.
+// The value of --order for the planted rates, which need no text.
 constexpr std::string_view kPlantedOrder = "planted";
 
 std::string known_encodings() {
@@ -83,7 +83,7 @@ std::string known_encodings() {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-// `order`: a file of rates by which channels lie, or none.
+// `order`: a file of rates that orders the channels, or empty.
 Status write_model(const Arguments& arguments, std::shared_ptr<const TensorSource> source,
                    const std::string& order, const WriteOptions& options) {
   if (arguments.format == "gguf") return write_gguf(*source, arguments.out, arguments.quiet);
@@ -94,8 +94,8 @@ Status write_model(const Arguments& arguments, std::shared_ptr<const TensorSourc
   return write_store(*source, arguments.out, options);
 }
 
-// Where neurons are planted `neurons` is the source, whose predictor is known, and where channels are, whose
-// rates are, `channels`; else NULL.
+// The planted model. `neurons` is the source if neurons are planted, for its predictor; `channels` if
+// channels are, for their rates; else NULL.
 struct Planted {
   std::shared_ptr<const TensorSource> source;
   const PlantedSource* neurons = nullptr;
@@ -120,8 +120,7 @@ Result<Planted> plant(const Arguments& arguments, ModelConfig config, Encoding e
   return Planted{.source = std::move(source), .neurons = neurons};
 }
 
-// Returns the file of rates by which channels lie; those that were planted are written to one beside the
-// model.
+// Returns the file of rates that orders the channels; planted rates are written to one beside the model.
 Result<std::string> order_of(const Arguments& arguments, const Planted& planted, const std::string& out) {
   if (arguments.store.order() != kPlantedOrder) return arguments.store.order();
   if (planted.channels == nullptr)
@@ -131,7 +130,7 @@ Result<std::string> order_of(const Arguments& arguments, const Planted& planted,
   return rates;
 }
 
-// The model first: a store refuses to take the place of another, whose tables and texts must stay as well.
+// The model is written first: a store refuses to replace another, whose tables and texts must stay too.
 Status make_planted(const Arguments& arguments, ModelConfig config, Encoding encoding,
                     const WriteOptions& options) {
   TIERD_ASSIGN(const Planted planted, plant(arguments, std::move(config), encoding));

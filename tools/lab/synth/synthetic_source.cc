@@ -21,7 +21,7 @@ constexpr uint32_t kByteTokens = 256;
 constexpr uint32_t kFirstByteToken = 3;
 constexpr uint32_t kFirstWord = kFirstByteToken + kByteTokens;
 
-// Weights are made in blocks of 32 values, or in super-blocks, each from its own counters.
+// Weights are made in blocks of 32 values, or in super-blocks, each block from its own counters.
 constexpr uint32_t kBlockValues = kQuantBlock;
 constexpr uint32_t kWordsPerBlock = 16;
 constexpr uint32_t kLargestBlock = block_bytes(Encoding::q6_k);  // more than 32 floats
@@ -31,7 +31,7 @@ constexpr uint32_t values_made_at_once(Encoding e) {
   return is_k_quant(e) ? kSuperBlock : kBlockValues;
 }
 
-// splitmix64's finaliser over a counter: any block can be made without those before it.
+// Applies splitmix64's finaliser to a counter: any block can be made without those before it.
 uint64_t random_word(uint64_t key, uint64_t counter) {
   uint64_t z = key + (counter + 1) * 0x9e3779b97f4a7c15ull;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
@@ -39,8 +39,8 @@ uint64_t random_word(uint64_t key, uint64_t counter) {
   return z ^ (z >> 31);
 }
 
-// A random sign, a random mantissa and one of four exponents, straight into the bits of a float format: no
-// rounding and no conversion. The standard deviation is 0.88 * 2^exponent.
+// Writes a random sign, a random mantissa and one of four exponents directly as the bits of a float format,
+// without rounding or conversion. The standard deviation is 0.88 * 2^exponent.
 template <class Bits, int kMantissaBits, int kExponentBias>
 void fill_floats(uint64_t key, uint64_t block, int exponent, std::byte* out) {
   constexpr int kBits = 8 * sizeof(Bits);
@@ -58,8 +58,7 @@ void fill_floats(uint64_t key, uint64_t block, int exponent, std::byte* out) {
   }
 }
 
-// The scale's sign is random, so that the -8 … 7 of q4_0, whose mean is not zero, does not add up along a
-// row.
+// Writes a scale with a random sign, so that the nonzero mean of q4_0's -8 … 7 cancels along a row.
 void fill_scale(uint64_t key, uint64_t block, uint16_t scale, std::byte* out) {
   const uint64_t word = random_word(key, block * kWordsPerBlock + kWordsPerBlock - 1);
   const auto value = static_cast<uint16_t>(scale | (word & 1) << 15);
@@ -80,13 +79,13 @@ void fill_q8_0(uint64_t key, uint64_t block, uint16_t scale, std::byte* out) {
     const uint64_t word = random_word(key, block * kWordsPerBlock + i);
     std::memcpy(out + 2 + 8 * i, &word, sizeof word);
   }
-  for (uint32_t i = 0; i < kBlockValues; ++i) {  // quantizers give -127 … 127
+  for (uint32_t i = 0; i < kBlockValues; ++i) {  // quantizers produce -127 … 127
     if (out[2 + i] == std::byte{0x80}) out[2 + i] = std::byte{0x81};
   }
 }
 
-// Any bits are a K-quant, of uniform scales, minima and integers. Uniform minima have the mean of the
-// integers times their scales if dmin is as many d as the integers' mean.
+// Writes random bits, which are always a valid K-quant with uniform scales, minima and integers. With dmin =
+// d * (mean of the integers), the uniform minima have the mean of the integers times their scales.
 void fill_k_quant(Encoding e, uint64_t key, uint64_t block, uint16_t scale, std::byte* out) {
   constexpr uint32_t kWordsPerSuperBlock = kWordsPerBlock * kSuperBlock / kBlockValues;
   for (uint32_t i = 0; i < block_bytes(e); i += sizeof(uint64_t)) {
@@ -102,7 +101,7 @@ void fill_k_quant(Encoding e, uint64_t key, uint64_t block, uint16_t scale, std:
   std::memcpy(out + sizeof scale, &dmin, sizeof dmin);
 }
 
-// The standard deviation of random integers, scales included, in units of the scale.
+// Returns the standard deviation of random integers, scales included, in units of the scale.
 float deviation_of_quants(Encoding e) {
   switch (e) {
     case Encoding::q4_0:
@@ -118,7 +117,7 @@ float deviation_of_quants(Encoding e) {
   }
 }
 
-// What every block of a tensor needs.
+// The parameters shared by all blocks of a tensor.
 struct Generator {
   Encoding encoding;
   uint64_t key;
@@ -154,7 +153,7 @@ struct Generator {
   }
 };
 
-// Letters for a number: "aa", "ab", … "zz", "aaa", …
+// Returns letters for a number: "aa", "ab", … "zz", "aaa", …
 std::string word_text(uint32_t number) {
   constexpr uint32_t kLetters = 26;
   std::string text;

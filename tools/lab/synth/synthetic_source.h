@@ -1,5 +1,5 @@
-// A model of any shape with random weights: for measurements, which need the bytes of a 7B model but none of
-// its wit. Nothing is kept: every range of bytes is generated when it is read, always the same for a seed.
+// A model of any shape with random weights, for measurements that need the bytes of a large model but not its
+// answers. Nothing is stored: every range of bytes is made when it is read, and depends on the seed alone.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,8 @@ namespace tierd {
 
 class SyntheticSource : public TensorSource {
  public:
-  // Every matrix in `encoding`, vectors and learned positions in f32. Weights have a standard deviation of
-  // about 1 / (2 sqrt(columns)), norms are 1: activations stay finite through any number of layers. The
+  // Every matrix is in `encoding`, vectors and learned positions in f32. Weights have a standard deviation of
+  // about 1 / (2 sqrt(columns)) and norms are 1, so activations stay finite through any number of layers. The
   // vocabulary is a sentencepiece one: <unk>, <s>, </s>, the 256 bytes, then made-up words. Errors:
   // unsupported (columns that are not a multiple of the encoding's block), invalid_argument (a vocabulary too
   // small).

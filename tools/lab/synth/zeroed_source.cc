@@ -7,7 +7,7 @@
 namespace tierd {
 namespace {
 
-// A number below 100 for each place.
+// Returns a pseudo-random number below 100 for each position.
 uint32_t percentile(uint64_t place) {
   uint64_t x = (place + 0x9e3779b97f4a7c15) * 0xbf58476d1ce4e5b9;
   x = (x ^ x >> 31) * 0x94d049bb133111eb;

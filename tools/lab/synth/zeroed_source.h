@@ -1,5 +1,5 @@
-// A model of which a share of each matrix is zero, as pruning leaves it: for measurements and tests, where
-// which weights those are does not matter.
+// A model of which a share of each matrix is zero, as after pruning: for measurements and tests in which the
+// positions of the zeros do not matter.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace tierd {
 
 class ZeroedSource final : public TensorSource {
  public:
-  // `of` with about `percent` per cent zeros, by the places of the weights, in the layers' matrices whose
-  // encoding has zeros of its own (core/model/layout/bitmap.h).
+  // `of` with about `percent` per cent zeros, at pseudo-random positions, in those matrices of the layers
+  // whose encoding can represent zero exactly (core/model/layout/bitmap.h).
   ZeroedSource(std::unique_ptr<TensorSource> of, uint32_t percent) : of_(std::move(of)), percent_(percent) {}
 
   const ModelConfig& config() const override { return of_->config(); }
