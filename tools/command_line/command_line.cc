@@ -39,7 +39,7 @@ Argument& Argument::between(int least, int most) {
 }
 Argument& Argument::between(double least, double most) {
   option_->check(CLI::Range(least, most));
-  // Which "nan" passes, being neither below nor above anything.
+  // The range admits "nan", which compares as neither below nor above.
   option_->check([](const std::string& text) {
     return std::isnan(std::strtod(text.c_str(), nullptr)) ? "Value " + text + " is no number" : std::string();
   });
@@ -141,7 +141,7 @@ std::optional<int> CommandLine::parse(std::vector<std::string> words) {
     }
     words.erase(asks + 1);
   }
-  std::reverse(words.begin(), words.end());  // as CLI11 wants them
+  std::reverse(words.begin(), words.end());  // the order that CLI11 expects
   try {
     app_->parse(std::move(words));
   } catch (const CLI::Success& help) {

@@ -1,12 +1,12 @@
-// The status that a program leaves with.
+// The exit status of a program.
 #pragma once
 
 #include "core/base/result.h"
 
 namespace tierd {
 
-inline constexpr int kFailed = 1;    // something went wrong on the way: a disk, an output, a faulty plugin
-inline constexpr int kBadInput = 2;  // what we were given cannot be used
+inline constexpr int kFailed = 1;    // a failure during the work: a disk, an output, a faulty plugin
+inline constexpr int kBadInput = 2;  // input that cannot be used
 
 inline int exit_code(const Error& error) {
   switch (error.code) {
@@ -21,7 +21,7 @@ inline int exit_code(const Error& error) {
   }
 }
 
-// Says the error's line on standard error, and returns the status.
+// Writes the error's line to standard error and returns the status.
 int fail(const Error& error, int code);
 
 }  // namespace tierd

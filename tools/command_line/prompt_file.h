@@ -1,4 +1,4 @@
-// A prompt that lies in a file.
+// Reads a prompt from a file.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace tierd {
 
-// Every byte of it; the file may be a pipe. Error: invalid_argument naming it.
+// Returns all bytes; the file may be a pipe. Error: invalid_argument naming it.
 Result<std::string> read_prompt_file(const std::string& path);
 
 }  // namespace tierd

@@ -13,7 +13,7 @@ Status write_text_file(const std::string& path, const std::string& text) {
   std::error_code error;
   if (!parent.empty()) std::filesystem::create_directories(parent, error);
   if (error) return Error{Code::io_error, parent.string(), "cannot create the folder: " + error.message()};
-  // A device, such as /dev/stdout, is written as it is.
+  // A device, such as /dev/stdout, is written directly.
   const bool is_file = !std::filesystem::exists(path) || std::filesystem::is_regular_file(path);
   const std::string unfinished = is_file ? path + ".part" : path;
   std::ofstream out(unfinished, std::ios::trunc);

@@ -1,4 +1,4 @@
-// A text that a program was asked to write to a file.
+// Writes a program's text output to a file.
 #pragma once
 
 #include <string>
@@ -7,8 +7,7 @@
 
 namespace tierd {
 
-// Writes the whole text, in place of what was there; folders that are missing are made. It never stands there
-// half-written. Error: io_error.
+// Replaces the file as a whole, so that it is never partial; missing folders are created. Error: io_error.
 Status write_text_file(const std::string& path, const std::string& text);
 
 }  // namespace tierd

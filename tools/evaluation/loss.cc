@@ -7,7 +7,7 @@
 namespace tierd {
 namespace {
 
-// The logarithm of what a row of logits adds up to.
+// Returns the logarithm of the sum of the exponentials of a row of logits.
 double log_sum(std::span<const float> logits) {
   const float top = *std::max_element(logits.begin(), logits.end());
   double sum = 0;
@@ -31,7 +31,7 @@ void Loss::add(std::span<const float> reference, std::span<const float> subject,
     divergence += std::exp(log_p) * (log_p - log_q);
     largest_difference_ = std::max(largest_difference_, std::abs(reference[i] - subject[i]));
   }
-  divergences_.push_back(std::max(0.0, divergence));  // rounding may leave a little less than nothing
+  divergences_.push_back(std::max(0.0, divergence));  // rounding may give slightly less than 0
 }
 
 double Loss::reference_perplexity() const {

@@ -1,4 +1,4 @@
-// What one model loses on a text against another.
+// The loss of one model against another on a text.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace tierd {
 
-// Loss compares the logits of two models after the same tokens. Logarithms are natural.
+// Compares the logits of two models after the same tokens. Logarithms are natural.
 class Loss {
  public:
-  // What each says of the token that follows: [vocab].
+  // Adds the logits [vocab] of both for the token `next`.
   void add(std::span<const float> reference, std::span<const float> subject, uint32_t next);
 
   uint64_t tokens() const { return divergences_.size(); }
@@ -19,7 +19,7 @@ class Loss {
   // Kullback-Leibler divergence of the subject from the reference, in nats a token.
   double mean_divergence() const;
   double divergence_quantile(double share) const;  // 1: the largest
-  // The largest difference of any logit; 0 when all of them have the same bits.
+  // The largest difference of any logit; 0 if all have the same bits.
   float largest_difference() const { return largest_difference_; }
 
  private:
@@ -29,7 +29,7 @@ class Loss {
   float largest_difference_ = 0;
 };
 
-// Returns the entropy of the distribution that logits say, in nats.
+// Returns the entropy of the distribution of a row of logits, in nats.
 double entropy(std::span<const float> logits);
 
 }  // namespace tierd

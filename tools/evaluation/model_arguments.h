@@ -1,5 +1,4 @@
-// The part of a command line that says which model runs, and how: the same for all programs that pass a text
-// through a model.
+// Command-line arguments that select a model and how it runs, for all programs that run a text through one.
 #pragma once
 
 #include <optional>
@@ -14,10 +13,10 @@ namespace tierd {
 
 class ModelArguments {
  public:
-  // What is bound lives as long as this.
+  // The bound variables live as long as this object.
   void declare(CommandLine& line);
 
-  // The configuration, with what the command line says over it. Errors: those of load_config.
+  // Returns the configuration, with the command line's settings applied. Errors: those of load_config.
   Result<Config> config() const;
   bool fit() const { return fit_; }
   bool quiet() const { return quiet_; }

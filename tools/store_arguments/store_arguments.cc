@@ -102,7 +102,7 @@ Result<WriteOptions> StoreArguments::options() const {
   if (!neuron_bytes_.empty()) {
     TIERD_ASSIGN(options.neuron_bytes, parse_bytes(neuron_bytes_, "--neuron-bytes"));
   }
-  // They are read as --set reads them, below the table that tells a codec in a configuration.
+  // Parsed as --set parses them, under the table that names a codec in a configuration.
   std::vector<std::string> overrides;
   for (const std::string& setting : codec_settings_) {
     if (setting.find('=') == std::string::npos)

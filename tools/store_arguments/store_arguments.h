@@ -1,4 +1,4 @@
-// The arguments of programs that make a store: how it is cut and laid out.
+// Command-line arguments of programs that make a store: its cuts and layout.
 #pragma once
 
 #include <string>
@@ -13,21 +13,21 @@ namespace tierd {
 
 class StoreArguments {
  public:
-  // Adds them to a command line that has not been parsed; lives until it has.
+  // Adds the arguments to a command line that has not been parsed; must live until it is parsed.
   void add_to(CommandLine& line);
 
-  // And those of the encodings, of programs that do not draw what they store.
+  // Adds the arguments of encodings, for programs that convert existing weights.
   void add_encodings_to(CommandLine& line);
 
-  // By which the channels are to lie, see in_order_of_use; or empty.
+  // The file of rates that orders the channels, see in_order_of_use; or empty.
   const std::string& order() const { return order_; }
   uint32_t layer_group() const { return layer_group_; }
   bool experts_in_channels() const { return experts_ == "channels"; }
 
-  bool given() const;  // any of them but the folders of plugins
+  bool given() const;  // any of them except the plugin folders
   // Loads the codec, if one is named. Errors: those of numbers, and of choose_compression.
   Result<WriteOptions> options() const;
-  // Where the codec of a store is looked for.
+  // The folders in which a store's codec is searched.
   PluginPath plugin_path() const;
 
  private:
