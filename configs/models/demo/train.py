@@ -27,7 +27,7 @@ from transformers import AutoModelForCausalLM, GenerationConfig, LlamaConfig, Ll
 
 VOCAB = 1536
 CONTEXT = 256
-BOS = "</s>"  # as OPT: one token both begins a document and ends it
+BOS = "</s>"  # as in OPT: one token begins and ends a document
 BOS_ID = 0
 
 SEED = 1
@@ -37,8 +37,8 @@ BOS_SHARE = 0.25  # sequences that start with BOS at the beginning of a speech
 LEARNING_RATE = {"demo": 1.5e-3, "silu": 1e-3}
 WEIGHT_DECAY = {"demo": 0.05, "silu": 0.1}
 WARMUP = 60
-ZERO_GOAL = 0.92  # share of exact zeros to which each layer is steered
-ZERO_GOAL_FROM = 0.35  # share of the run after which the full goal is asked for
+ZERO_GOAL = 0.92  # the goal of exact zeros in each layer
+ZERO_GOAL_FROM = 0.35  # share of the run after which the full goal applies
 
 
 def split(path):
@@ -99,7 +99,7 @@ def new_opt():
         for layer in model.model.decoder.layers:
             for linear in (layer.self_attn.q_proj, layer.self_attn.k_proj, layer.self_attn.v_proj, layer.fc1):
                 linear.weight.mul_(1.5)
-            for linear in (layer.self_attn.out_proj, layer.fc2):  # what is added to the residual stream
+            for linear in (layer.self_attn.out_proj, layer.fc2):  # their outputs are added to the residual stream
                 linear.weight.mul_(1.5 / math.sqrt(2 * config.num_hidden_layers))
     return model
 
@@ -114,7 +114,7 @@ def new_llama():
     model = LlamaForCausalLM(config)
     with torch.no_grad():
         for layer in model.model.layers:
-            for linear in (layer.self_attn.o_proj, layer.mlp.down_proj):  # what is added to the residual stream
+            for linear in (layer.self_attn.o_proj, layer.mlp.down_proj):  # their outputs are added to the residual stream
                 linear.weight.div_(math.sqrt(2 * config.num_hidden_layers))
     return model
 
@@ -139,7 +139,7 @@ class Steering:
 
     def __init__(self, n_layers):
         self.coefficient = [0.1] * n_layers
-        self.zeros = [0.5] * n_layers  # smoothed
+        self.zeros = [0.5] * n_layers  # share of zeros a layer, smoothed over steps
 
     def penalty(self, activations):
         return sum(c * a.mean() for c, a in zip(self.coefficient, activations.of_layer))
@@ -181,7 +181,7 @@ def held_out(model, activations, ids, windows=None):
 def train(text, out, shape, l1, learning_rate):
     ids, newline = encode(out, text[0])
     held = encode(out, text[1])[0]
-    ends = (ids[1:] == newline) & (ids[:-1] == newline)  # speeches are divided by an empty line
+    ends = (ids[1:] == newline) & (ids[:-1] == newline)  # an empty line separates speeches
     speech_starts = torch.cat([torch.tensor([0]), ends.nonzero()[:, 0] + 2])
     speech_starts = speech_starts[speech_starts < len(ids) - CONTEXT]
 
@@ -251,7 +251,7 @@ def main():
         make_tokenizer(text[0], args.out)
         return
     if args.action == "train":
-        l1 = args.shape == "demo" and not args.no_l1  # SiLU leaves nothing at zero
+        l1 = args.shape == "demo" and not args.no_l1  # SiLU has no zeros
         rate = args.learning_rate or LEARNING_RATE[args.shape]
         print(f"{train(text, args.out, args.shape, l1, rate):.0f} s", flush=True)
     print(json.dumps(measure(text, args.out)))
