@@ -1,4 +1,4 @@
-// ActiveFlow from its configurations, on the embedded model, as a user meets it.
+// Runs the shipped ActiveFlow configurations on the embedded model through the command line.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -37,22 +37,22 @@ TEST_F(ActiveFlowCli, LeavingNothingOutIsLossless) {
   EXPECT_EQ(flow["text"], resident["text"]);
 }
 
-// What is read ahead, in how large pieces, and what stays, changes no token where the largest inputs are
-// used.
+// With mask "largest", neither the layer group nor the cache may change a token: both only decide what is
+// read ahead, in which sizes, and what stays resident.
 TEST_F(ActiveFlowCli, NeitherGroupsNorCachesChangeTheText) {
   const json flow = generated("activeflow", {"--set", "predictor.mask=largest"});
   for (const char* other : {"n0", "n1", "n2", "n4", "n8", "no-cache", "task-cache", "fading-cache"})
     EXPECT_EQ(generated(std::string("ablation/activeflow-") + other)["text"], flow["text"]) << other;
 }
 
-// All that is resident is used: where everything is, nothing is lost.
+// A cache-aware mask uses every resident channel. With all channels resident, it loses nothing.
 TEST_F(ActiveFlowCli, WithEnoughMemoryACacheAwareMaskIsLossless) {
   const json resident = generated("resident", {"--set", "model.layout=channel-group"});
   EXPECT_EQ(generated("activeflow")["text"], resident["text"]);
 }
 
-// With less, no more energy of the inputs is lost than by the largest, and the same command gives the same
-// text.
+// With less memory, a cache-aware mask loses no more of the inputs' energy than choosing the largest inputs
+// does. The same command gives the same text.
 TEST_F(ActiveFlowCli, WithLessMemoryACacheAwareMaskLosesNoMoreThanTheLargest) {
   const std::vector<std::string> less = {"--set", "tiers.dram.capacity=60%", "--set",
                                          "tiers.flash.gap=16KiB"};
@@ -64,8 +64,7 @@ TEST_F(ActiveFlowCli, WithLessMemoryACacheAwareMaskLosesNoMoreThanTheLargest) {
   EXPECT_EQ(generated("activeflow", less)["text"], flow["text"]);
 }
 
-// One layer ahead most of what is guessed is right; a layer that nothing is read ahead for waits for all of
-// it.
+// Prediction one layer ahead is mostly right, so fewer channels miss than without prefetching.
 TEST_F(ActiveFlowCli, TheNextLayerIsForeseen) {
   const json with = generated("ablation/activeflow-n1");
   const json without = generated("ablation/activeflow-n0");
@@ -75,8 +74,8 @@ TEST_F(ActiveFlowCli, TheNextLayerIsForeseen) {
   EXPECT_EQ(count(with, "prefetch_failed"), 0u);
 }
 
-// The search shows its table; with a prompt the run that follows takes what was found and is compared with
-// it.
+// --plan prints the table of its search. With a prompt, the plan found is applied to the run, and the run's
+// speed is compared with the planned one.
 TEST_F(ActiveFlowCli, ThePlanIsShownAndRun) {
   const std::vector<std::string> plan = {"--config", config_file("activeflow"), "-m", kDemo, "--plan",
                                          "--set",    "tiers.dram.capacity=60%"};
@@ -101,8 +100,8 @@ TEST_F(ActiveFlowCli, ThePlanIsShownAndRun) {
   EXPECT_GT(found["lossless_tokens_per_second"], 0.0);
 }
 
-// A quarter of the embedded model's weights holds neither its head nor the channels of a layer beside the KV
-// cache: both are read anew for each token, and so does the plan reckon.
+// A capacity of 25 % holds neither the embedded model's head nor the channels of one layer beside the KV
+// cache. The plan counts both as read again for each token.
 TEST_F(ActiveFlowCli, ThereIsAPlanWhereNoLayerFits) {
   const Ended ended = run_tierd({"--config", config_file("activeflow"), "-m", kDemo, "--plan", "--set",
                                  "tiers.dram.capacity=25%", "-c", "256", "-p", "First Citizen:", "-n", "2",
@@ -114,7 +113,7 @@ TEST_F(ActiveFlowCli, ThereIsAPlanWhereNoLayerFits) {
   EXPECT_GT(plan["cache_aware"]["flash_bytes_per_token"], 0.0);
 }
 
-// What a mask finds resident are the channels that fit beside what every token takes whole.
+// The plan's resident channels are those that fit beside the weights that every token reads whole.
 TEST_F(ActiveFlowCli, ThePlanKeepsChannelsBesideTheHead) {
   const std::vector<std::string> asked = {"--config", config_file("activeflow"), "-m", kDemo, "--json",
                                           "--set",    "tiers.dram.capacity=60%"};
@@ -129,13 +128,12 @@ TEST_F(ActiveFlowCli, ThePlanKeepsChannelsBesideTheHead) {
   const double resident = budget["lines"]["resident weights"];
   const double beside =
       budget["capacity_bytes"].get<double>() - resident - budget["lines"]["staging"].get<double>();
-  const double whole =
-      plan["fixed_bytes"].get<double>() - beside;  // the head, which is the embedding as well
+  const double whole = plan["fixed_bytes"].get<double>() - beside;  // the head, which is also the embedding
   EXPECT_NEAR(plan["cache_aware"]["kept"], (resident - whole) / (plan["tensor_bytes"].get<double>() - whole),
-              0.01);  // biases and norms are no channels
+              0.01);  // biases and norms are not channels
 }
 
-// Attention uses its largest inputs, and of the experts those that the router chooses are fetched whole.
+// Attention uses its largest inputs; the experts that the router chooses are fetched whole.
 TEST_F(ActiveFlowCli, AMixtureIsSparseInAttentionAndFetchesTheChosenExperts) {
   const std::string mixtral = TIERD_SOURCE_DIR "/tests/golden/models/gguf-mixtral-f32/model.gguf";
   const auto ran = [&](const std::vector<std::string>& more) {
@@ -170,7 +168,7 @@ TEST_F(ActiveFlowCli, AMixtureIsSparseInAttentionAndFetchesTheChosenExperts) {
   EXPECT_THAT(ran({}).err, testing::HasSubstr("2 of 4 a token: "));
 }
 
-// In whichever layout; with a prompt the run that follows has experts as the store that is given has them.
+// Works in every layout. With a prompt, the run keeps experts whole or in channels, as the store does.
 TEST_F(ActiveFlowCli, AMixturesPlanIsWholeExpertsOrTheirChannels) {
   const std::string shape = folder().write("mixture.toml", R"(architecture = "mixtral"
 n_layers = 2
@@ -226,7 +224,7 @@ rope_theta = 10000.0
   EXPECT_GT(cut["strategies"]["predictor"]["metrics"]["energy_lost_by_largest"], 0.0);
 }
 
-// A disk reads whole blocks. Where channels of several layers lie side by side they fill them.
+// A disk reads whole blocks. Only a layer group makes channels smaller than a block contiguous.
 TEST_F(ActiveFlowCli, ChannelsThatAreAllSmallerThanABlockAreWarnedOf) {
   const auto said = [&](const char* configuration) {
     return run_tierd({"--config", config_file(configuration), "-m", kDemo, "-p", "To", "-n", "1", "--temp",

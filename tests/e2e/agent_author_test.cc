@@ -1,4 +1,4 @@
-// An agent's author has this tree, built, and a folder of his own elsewhere: tiers/README.md.
+// Builds an agent in a folder outside this tree against the built tree, as tiers/README.md describes.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ using testing::HasSubstr;
 
 class AgentAuthor : public ProgramTest {
  protected:
-  // The null agent under another name, as tiers/README.md says.
+  // Writes the null agent under another name, as tiers/README.md describes.
   void SetUp() override {
     ProgramTest::SetUp();
     std::string entry = file_text(TIERD_SOURCE_DIR "/tiers/null/null_entry.cc");
@@ -64,7 +64,7 @@ TEST_F(AgentAuthor, BuildsOneThatIsFoundAndKeepsTheRules) {
   EXPECT_THAT(manual.out, testing::StartsWith("agent mine: completes everything, having done nothing\n"));
   const Ended list = run_tierd({"--plugin-path", folder().path(), "--plugins"});
   EXPECT_THAT(list.out, HasSubstr("agent      mine             " + at("agent-mine.so") + "\n"));
-  // It serves nothing that a tier could rely upon.
+  // The agent serves no operation that a tier needs.
   const Ended run =
       run_tierd({"--plugin-path", folder().path(), "-m", kDemo, "--set", "tiers.flash.kind=mine"});
   EXPECT_EQ(run.status, 2);

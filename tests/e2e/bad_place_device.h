@@ -1,5 +1,5 @@
-// A disk with one bad place. Like a real one it gives what lies before that place; a read that begins there
-// fails, or its bytes come with a bit flipped.
+// A device with one bad byte range. As on a real disk, bytes before the range are readable. A read that
+// begins in the range fails, or its bytes arrive with one bit flipped.
 #pragma once
 
 #include <sys/eventfd.h>
@@ -19,19 +19,19 @@ namespace tierd {
 
 enum class BadRead : uint8_t { io_error, invalid, flipped_bit };
 
-// Belongs to the test, which spoils and heals it between the batches of a run.
+// The bad byte range and its fault. Owned by the test, which changes it between the batches of a run.
 struct BadPlace {
   static constexpr uint32_t kForever = UINT32_MAX;
 
   BadRead kind = BadRead::io_error;
   uint64_t begin = 0;  // bytes of the file
   uint64_t end = 0;
-  uint32_t times = 0;  // reads that still go wrong
+  uint32_t times = 0;  // reads that still fail
 };
 
 class BadPlaceDevice final : public BlockDevice {
  public:
-  // `place` outlives the device; both belong to one thread.
+  // `place` must outlive the device. Both are used by one thread.
   BadPlaceDevice(std::unique_ptr<BlockDevice> inner, BadPlace& place)
       : inner_(std::move(inner)), place_(place), always_(::eventfd(1, EFD_NONBLOCK)) {}
 
@@ -68,7 +68,7 @@ class BadPlaceDevice final : public BlockDevice {
     return n;
   }
 
-  int wait_fd() const override { return always_.get(); }  // a failed read shows on no descriptor
+  int wait_fd() const override { return always_.get(); }  // a failed read signals no descriptor
   void register_memory(std::span<std::byte> memory) override { inner_->register_memory(memory); }
   bool registered() const override { return inner_->registered(); }
 

@@ -1,4 +1,4 @@
-// Plugins that end a program, or never come back, as its user sees it.
+// Plugins that end the process or never return, as the user of the program sees them.
 #include <gmock/gmock.h>
 
 #include <fstream>
@@ -38,7 +38,7 @@ TEST_F(BadPlugins, OneThatLoopsIsNamedAndTheServerEnds) {
   EXPECT_EQ(health.status, 503u);
   EXPECT_THAT(health.body, HasSubstr("cache 'loops': admit has not returned for"));
   program_->kill(SIGTERM);
-  const Ended ended = program_->wait();  // in a moment: thirty times the deadline
+  const Ended ended = program_->wait();  // within thirty deadlines
   EXPECT_EQ(ended.status, 1);
   EXPECT_THAT(ended.err, HasSubstr("cache 'loops': admit has not returned for"));
   EXPECT_THAT(ended.err, HasSubstr("the server ends"));
@@ -54,9 +54,9 @@ TEST_F(BadPlugins, OneThatLoopsIsNamedInTheTerminalToo) {
   EXPECT_THAT(run.err, HasSubstr("the run ends"));
 }
 
-// A process that is stopped in the middle of a call, as with its virtual machine, goes on when it is woken.
+// The deadline does not run while the whole process is stopped, as when its virtual machine is paused.
 TEST_F(BadPlugins, APauseOfTheProcessIsNoFault) {
-  std::vector<std::string> arguments = with_cache("slow");  // 120 ms of the processor in each call
+  std::vector<std::string> arguments = with_cache("slow");  // each call takes 120 ms of processor time
   arguments.insert(arguments.end(), {"--set", "plugins.deadline_ms=250"});
   start(arguments);
   HttpClient waits(port_, 120);
@@ -92,7 +92,7 @@ TEST_F(BadPlugins, AQuarantineIsToldByHealthAndEndedBySighup) {
   EXPECT_EQ(post("/v1/completions", nlohmann::json::parse(text)).status, 200u);
 }
 
-// The file names another strategy by then.
+// At SIGHUP, the configuration file names another strategy.
 TEST_F(BadPlugins, SighupPutsTheFilesStrategyInTheOldOnesPlace) {
   const std::string toml = folder().path() + "/tierd.toml";
   const auto name_cache = [&](const std::string& name) {

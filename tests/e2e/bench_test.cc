@@ -1,4 +1,4 @@
-// tier-bench as a user runs it: what comes out, not how fast.
+// Runs tier-bench as a user does and checks its output, not its times.
 #include <gmock/gmock.h>
 
 #include <algorithm>

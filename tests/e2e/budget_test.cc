@@ -1,5 +1,5 @@
-// The budget halves and doubles while tokens are generated: no token is lost, none is another one, and no
-// more is held than it says.
+// Changes the budget while tokens are generated: every token stays the same, and resident weights never
+// exceed the budget.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ const std::vector<uint32_t> kTokens = {1, 17, 250, 33, 33, 299, 4, 90, 12, 61, 7
 constexpr uint32_t kPrompt = 4;
 const std::string kDemo = TIERD_SOURCE_DIR "/configs/models/demo";
 
-// How many slots were moved.
+// Counts the slots that moves carry.
 class Moves final : public SilentObserver {
  public:
   void posted(const Message& message, const Payload&) override {
@@ -47,7 +47,7 @@ class MovingBudget : public testing::Test {
       config.predictor.tensors = kDemo + "/predictor-r32.safetensors";
     }
     if (layout == "channel-group") {
-      // What is left out stays the same: the budget decides only what is read.
+      // With a fixed sparsity, the budget decides only what is read, not what is left out.
       config.predictor.name = "top-k";
       config.predictor.settings = {{"sparsity", 0.5, "test"}};
     }
@@ -63,7 +63,7 @@ class MovingBudget : public testing::Test {
     TIERD_TRY(runtime->load());
     return runtime;
   }
-  // A prompt, then token after token; `between` is called before each step.
+  // Feeds the prompt as one batch, then token by token. Calls `between` before each step.
   static std::vector<float> run(Runtime& runtime, const std::function<void(uint32_t)>& between = {}) {
     std::vector<float> logits;
     std::vector<uint32_t> tokens = kTokens;
@@ -102,7 +102,7 @@ class MovingBudget : public testing::Test {
 };
 
 TEST_F(MovingBudget, LosesNoBit) {
-  // From each of these tokens on, this share of all weights stays resident; more than all is all.
+  // From each of these tokens on, this share of all weights may be resident. More than 1 means all.
   const std::map<uint32_t, double> budgets = {{4, 0.2},  {6, 0.4},   {7, 0.8}, {9, 0.4},
                                               {10, 0.2}, {13, 0.01}, {14, 2},  {15, 0.3}};
   Moves moves;
@@ -144,7 +144,7 @@ TEST_F(MovingBudget, LosesNoBit) {
   EXPECT_GT(moves.slots, 0u);
 }
 
-// What stays from the start stays again once there is room, and nothing is read any more.
+// Once the budget has room again, the pinned cache fills it, and no step reads from flash.
 TEST_F(MovingBudget, FillsWhatItGets) {
   auto made = start(config("pinned", "row", 1));
   ASSERT_TRUE(made.ok());
@@ -156,7 +156,7 @@ TEST_F(MovingBudget, FillsWhatItGets) {
   EXPECT_EQ(runtime.plan().memory.tiers.front().arena, runtime.plan().memory.tiers.front().whole);
   ASSERT_TRUE(runtime.set_capacity("60%", false).ok());
   EXPECT_LT(held(runtime), runtime.plan().memory.tiers.front().whole);
-  // And a cache that comes later gets what there is now.
+  // A cache that is installed later receives the present budget.
   ASSERT_TRUE(runtime.swap("cache", StrategyConfig{"lru"}).ok());
   ASSERT_TRUE(runtime.set_capacity("30%", false).ok());
   ASSERT_TRUE(runtime.swap("cache", StrategyConfig{"pinned"}).ok());

@@ -1,4 +1,4 @@
-// A chat on the terminal, as its user types it.
+// Chats on the terminal, as a user types them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-// A chat with standard input in our hand.
+// A chat whose standard input the test writes.
 class Chatting {
  public:
   explicit Chatting(std::vector<std::string> arguments) {
@@ -77,7 +77,7 @@ TEST_F(ChatTest, RefusesATemplateThatIsNotKnownWhole) {
   EXPECT_EQ(refused.status, 2);
   EXPECT_THAT(refused.err, HasSubstr("not known whole"));
   EXPECT_THAT(refused.err, HasSubstr("--chat-template chatml"));
-  // A prompt needs no template.
+  // A prompt without a chat needs no template.
   const Ended prompt = run_tierd({"-m", path, "-p", "a", "-n", "1", "-q", "-t", "1", "--fit"});
   EXPECT_EQ(prompt.status, 0) << prompt.err;
 }
@@ -93,7 +93,7 @@ TEST_F(ChatTest, ContinuesWhatIsWrittenWhereThereIsNoForm) {
   EXPECT_EQ(twice.err, "");
 }
 
-// -r ends texts and answers before its text, in the middle of a token or over several.
+// -r ends a text or an answer before the given string, in the middle of a token or across several.
 TEST_F(ChatTest, AReversePromptEndsWhatTheModelSays) {
   const std::vector<std::string> text = {"-m", kDemo, "-p", "First Citizen:", "-n", "12", "--temp", "0",
                                          "-q", "-t",  "1"};
@@ -126,7 +126,7 @@ TEST_F(ChatTest, HasAFormACommandOrTwoAndLongLines) {
   EXPECT_THAT(full.err, HasSubstr("/clear forgets it"));
 }
 
-// The KV cache of what was said is used again; the answer is the one of the whole chat read at once.
+// The KV cache of earlier turns is used again. The answer equals that of the whole chat read at once.
 TEST_F(ChatTest, RemembersWithoutReadingAgain) {
   const std::vector<std::string> form = {"--chat-template", "chatml", "-q"};
   const Ended two = chat("Hello\nAnd now?\n", form);
@@ -162,7 +162,7 @@ TEST_F(ChatTest, AnInterruptEndsTheAnswerAndNotTheChat) {
   EXPECT_THAT(ended.err, HasSubstr("  decode "));
 }
 
-// A line that never ends is told before it takes the machine's memory.
+// Input without a newline is refused before it fills memory.
 TEST_F(ChatTest, ALineIsBounded) {
   Streams streams;
   streams.in = open("/dev/zero", O_RDONLY | O_CLOEXEC);

@@ -1,4 +1,4 @@
-// Whatever is wrong with what tierd is given: one clear line, exit code 2, nothing on standard output.
+// Any invalid input gives one clear line on standard error, exit status 2 and nothing on standard output.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ using testing::IsEmpty;
 
 class CliErrors : public ProgramTest {
  protected:
-  // The line that it ends with.
+  // Returns the error line that tierd prints for these arguments.
   std::string refused(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "-q");
     const std::string shown = testing::PrintToString(arguments);

@@ -1,4 +1,4 @@
-// tierd as a user meets it: what it prints where, and that every configuration tells the same text.
+// Runs tierd as a user does: what it prints and where, and that each configuration generates the same text.
 #include <gmock/gmock.h>
 
 #include <charconv>
@@ -19,7 +19,7 @@ using testing::Not;
 using testing::SizeIs;
 using testing::StartsWith;
 
-// The embedded model, few tokens, always the same.
+// Arguments that generate a few tokens of the embedded model greedily.
 std::vector<std::string> demo(std::vector<std::string> more = {}) {
   std::vector<std::string> arguments = {"-m", kDemo, "-p", "First Citizen:", "-n", "12", "--temp",
                                         "0",  "-t",  "1"};
@@ -108,7 +108,7 @@ TEST_F(Cli, EndsWhereTheContextEnds) {
       run_tierd({"-m", kDemo, "-p", "The", "-c", "20", "--ignore-eos", "--temp", "0", "--json"});
   ASSERT_EQ(run.status, 0) << run.err;
   const json report = parsed(run.out)["report"];
-  // The last token is printed and not fed.
+  // The last token is printed and not fed to the model.
   EXPECT_EQ(report.value("prompt_tokens", 0) + report.value("generated_tokens", 0), 21);
 }
 
@@ -124,7 +124,7 @@ TEST_F(Cli, CheckPrintsThePlanAndGeneratesNothing) {
   const json plan = parsed(as_json.out);
   EXPECT_FALSE(plan.contains("text"));
   EXPECT_GT(plan["expected"].value("flash_bytes_per_token", 0.0), 0.0);
-  // The demo's networks: 6 layers of two matrices of 256 x 1024 and their biases, of 10.4 MB.
+  // The demo's networks: 6 layers of two matrices of 256 x 1024, 2 bytes an element, of 10.4 MB in all.
   const json& weights = plan["weights"];
   EXPECT_NEAR(weights.value("networks", 0.0), 6 * 2 * 256 * 1024 * 2 / plan.value("tensor_bytes", 1.0), 0.01);
   EXPECT_GT(weights.value("in_memory", 0.0), 0.1);
@@ -132,8 +132,8 @@ TEST_F(Cli, CheckPrintsThePlanAndGeneratesNothing) {
   EXPECT_LT(weights.value("networks_in_memory", 1.0), weights.value("in_memory", 0.0));
 }
 
-// The system counts for itself what it reads from the disk: gaps that are thrown away, repeated reads and
-// what is read ahead in vain included.
+// The read bytes that the kernel counts for the process equal those that tierd reports: discarded gaps,
+// repeated reads and unused prefetches included.
 TEST_F(Cli, TheSystemCountsWhatIsReadAsWeDo) {
   for (const auto& [config, capacity] : std::map<std::string, std::string>{
            {"hybrid", "60%"}, {"activeflow", "50%"}, {"naive", "70%"}, {"llm-in-a-flash", "60%"}}) {
@@ -151,7 +151,7 @@ TEST_F(Cli, TheSystemCountsWhatIsReadAsWeDo) {
   }
 }
 
-// On a machine that is described, and is not this one.
+// The topology is described by HWLOC_SYNTHETIC and differs from this machine's.
 TEST_F(Cli, OneThreadAPhysicalCore) {
   setenv("HWLOC_SYNTHETIC", "pack:2 [numa] core:3 pu:2", 1);
   const Ended all = run_tierd({"-m", kDemo, "--check", "--json"});
@@ -165,7 +165,7 @@ TEST_F(Cli, OneThreadAPhysicalCore) {
   EXPECT_THAT(more.err, HasSubstr("run.threads: 7 threads, and this process has 6 cores"));
 }
 
-// The number of bytes in "needs at least 3.2 MiB (3355443 bytes".
+// Returns the number of bytes in "needs at least 3.2 MiB (3355443 bytes".
 uint64_t least_of(const std::string& line) {
   const size_t open = line.find(" (", line.find("at least"));
   uint64_t bytes = 0;
@@ -202,14 +202,14 @@ TEST_F(Cli, TheLeastBudgetIsExact) {
   EXPECT_EQ(flash.value("reads", uint64_t{0}), reads);
   EXPECT_GT(reads, 0u);
   EXPECT_EQ(flash.value("read_bytes", uint64_t{0}),
-            flash.value("asked_bytes", uint64_t{1}));  // rows: no gaps
+            flash.value("asked_bytes", uint64_t{1}));  // rows have no gaps
   EXPECT_GT(flash.value("busy_bytes_per_second", 0.0), 0.0);
   EXPECT_EQ(flash.value("gap_from", ""), "no extent is small");
   EXPECT_EQ(flash.value("bounced_from", ""), "no extent is small");
   EXPECT_EQ(parsed(fitted.out)["text"], enough.out);
 }
 
-// What virtual time says stands beside what was measured; a predictor that looks at activations has none.
+// The report has the forecast of virtual time. A predictor that needs activations has no forecast.
 TEST_F(Cli, AForecastStandsBesideTheRate) {
   const std::string machine = folder().path() + "/machine.toml";
   write_machine(machine);
@@ -237,7 +237,7 @@ TEST_F(Cli, AForecastStandsBesideTheRate) {
               1, 0.05);
 }
 
-// A memory over another one: the same text, and each of both in the report.
+// One memory over another gives the same text, and the report lists both tiers.
 TEST_F(Cli, AChainOfTiersTellsTheSameText) {
   const Ended plain = run_tierd(demo());
   const std::vector<std::string> chain = {
@@ -306,7 +306,7 @@ TEST_F(Cli, AGpuThatTheHostStandsForSaysSo) {
     EXPECT_THAT(run_tierd(demo(direct)).out, HasSubstr(line));
 }
 
-// The engine as a library, of a program that is not ours.
+// The example program uses the engine as a library.
 TEST_F(Cli, TheExampleTellsTheSameText) {
   const Ended plain = run_tierd(demo());
   const Ended run = Program(TIERD_BIN_EXAMPLE, {config_file("hybrid"), "First Citizen:", "12",
@@ -337,7 +337,7 @@ TEST_F(Cli, ChangedSourceGetsAStoreOfItsOwn) {
   const Ended first = run_tierd(arguments);
   ASSERT_EQ(first.status, 0) << first.err;
   EXPECT_THAT(first.err, Not(HasSubstr("has changed")));
-  // One weight is another now; the name and the size are as before.
+  // One bit of the weights is flipped; name and size stay the same.
   flip_bit(model + "/model.safetensors", std::filesystem::file_size(model + "/model.safetensors") - 1, 2);
   const Ended second = run_tierd(arguments);
   EXPECT_EQ(second.status, 0) << second.err;

@@ -1,5 +1,5 @@
-// A pruned model gives the same bits dense and compressed, wherever its neurons are and whoever computes
-// them, or expands them.
+// A pruned model gives the same bits dense and compressed, wherever its neurons are and whichever unit
+// computes or expands them.
 #include <gtest/gtest.h>
 
 #include "core/run/store_codec.h"
@@ -21,7 +21,7 @@ struct Variant {
   std::string name;
   uint32_t chunk = kGoldenTokens;
   void (*change)(Config&) = [](Config&) {};
-  bool by_codec = false;  // also from a store by zstd
+  bool by_codec = false;  // also try a store compressed by zstd
 };
 
 void expand(Config& config, const char* tier) {
@@ -100,7 +100,7 @@ TEST_P(Compressed, GivesTheBitsOfTheDenseModel) {
   for (const Variant& variant : variants()) {
     SCOPED_TRACE(variant.name);
     Config expected_of = dense, found_of = bitmap;
-    // The dense model runs resident: that streaming changes nothing of it is tested elsewhere.
+    // The dense model runs resident. Other tests show that streaming does not change its results.
     variant.change(found_of);
     expected_of.activations = found_of.activations;
     expected_of.predictor = found_of.predictor;

@@ -1,6 +1,6 @@
-// Five hundred drawn keys of configurations with drawn values: each is refused with status 2 and one line
-// that names the key, or obeyed, which shows in the plan of --check or in the report of a run in virtual
-// time. Where obedience cannot show, `kUnseen` says why.
+// Draws five hundred configuration keys with drawn values. tierd must refuse each with status 2 and one line
+// that names the key, or obey it, which shows in the plan of --check or in the report of a run in virtual
+// time. `kUnseen` lists the keys whose effect cannot show, with the reason.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -25,9 +25,9 @@ namespace {
 using nlohmann::json;
 
 constexpr uint64_t kSeed = 37;
-constexpr int kCases = kSanitized ? 12 : 100;  // of each world
+constexpr int kCases = kSanitized ? 12 : 100;  // for each world
 
-// A key whose values may make no difference, in any table where the path begins with "*.".
+// A key whose value may make no visible difference. A name that begins with "*." is matched in any table.
 struct Unseen {
   std::string_view key;
   std::string_view why;
@@ -78,7 +78,7 @@ constexpr Unseen kUnseen[] = {
     {"*.backend", "virtual time has no backend"},
 };
 
-// Values of all types, within the bounds of some key and out of those of others.
+// Values of all types, within the bounds of some keys and outside those of others.
 const std::vector<std::string>& values() {
   static const std::vector<std::string> all = {"0",
                                                "1",
@@ -125,11 +125,11 @@ const std::vector<std::string>& values() {
 
 using Keys = std::map<std::string, std::string>;  // values in TOML
 
-// A model with a configuration, and the plugins of its tables.
+// A model with a configuration, and the plugins that its tables configure.
 struct World {
   std::string name;
   Keys keys;
-  std::vector<std::pair<std::string, std::string>> plugins;  // of a table, KIND-NAME
+  std::vector<std::pair<std::string, std::string>> plugins;  // (table, KIND-NAME of its plugin)
 };
 
 std::string quoted(const std::string& text) {
@@ -201,13 +201,13 @@ std::vector<World> worlds() {
   };
 }
 
-// A key that can be drawn: its default in TOML, and the words that it takes, if it takes no others.
+// A key that can be drawn: its default in TOML and, if it accepts only certain words, these words.
 struct Drawn {
   std::string path;
   std::string standard;
   std::vector<std::string> words;
 
-  // Values of the default's type, and not far from it.
+  // Returns valid or nearly valid values of the default's type.
   std::vector<std::string> near() const {
     if (standard == "true" || standard == "false") return {standard == "true" ? "false" : "true"};
     if (standard.starts_with('"') && words.empty()) return {"\"40%\"", "\"1 MiB\"", "\"8\"", "\"dram\""};
@@ -269,7 +269,7 @@ std::string_view why_unseen(const std::string& path) {
   return {};
 }
 
-// Everything of a plan or a report that does not change from run to run.
+// Removes the fields of a plan or report that differ from run to run.
 json steady(json value) {
   static const std::set<std::string> kOfThisRun = {
       "ms",         "management_ms",  "first_token_ms",  "load_ms",           "predictor_ms",
@@ -290,10 +290,10 @@ json steady(json value) {
   return value;
 }
 
-// The end of a configuration: what it says and shows.
+// The result of running one configuration: --check first, then a generation.
 struct Outcome {
   int status = 0;
-  std::set<std::string> lines;  // on standard error
+  std::set<std::string> lines;  // lines of standard error
   json shown;
 };
 
@@ -308,7 +308,7 @@ class ConfigKeys : public ProgramTest, public testing::WithParamInterface<World>
       arguments.insert(arguments.end(), {"--config", file});
       for (const std::string& set : sets) arguments.insert(arguments.end(), {"--set", set});
       Streams streams;
-      streams.prepare = [&] { (void)!chdir(folder().path().c_str()); };  // files of traces
+      streams.prepare = [&] { (void)!chdir(folder().path().c_str()); };  // trace files are written there
       const Ended ended = run_tierd(arguments, streams);
       outcome.status = ended.status;
       for (size_t at = 0; at < ended.err.size();) {
@@ -326,20 +326,20 @@ class ConfigKeys : public ProgramTest, public testing::WithParamInterface<World>
     for (const auto& [path, value] : keys) toml += path + " = " + value + "\n";
     return toml;
   }
-  // The lines that the world itself does not say.
+  // Returns the lines that the unchanged world does not print.
   std::vector<std::string> lines_of(const Outcome& outcome) const {
     std::vector<std::string> lines;
     std::ranges::set_difference(outcome.lines, base_.lines, std::back_inserter(lines));
     return lines;
   }
   void expect_refused(const Outcome& outcome, const std::string& path) const {
-    // A plugin that takes longer than the deadline that was drawn, on a loaded machine, ends a run that
-    // began.
+    // On a loaded machine a plugin call may exceed the drawn deadline, which ends a run that has begun with
+    // status 1.
     if (path == "plugins.deadline_ms" && outcome.status == 1) return;
     EXPECT_EQ(outcome.status, 2);
     const std::vector<std::string> lines = lines_of(outcome);
     ASSERT_EQ(lines.size(), 1u) << testing::PrintToString(lines);
-    // Names of plugins are many, and an option's own word will do.
+    // A key whose last word is common to many plugins must be named with its path.
     const std::string last = last_of(path);
     const bool by_word = last != "name" && last != "fallback" && last != "tensors";
     const bool by_value = path == "model.path";
@@ -352,7 +352,7 @@ class ConfigKeys : public ProgramTest, public testing::WithParamInterface<World>
 };
 
 TEST_P(ConfigKeys, EachIsObeyedOrNamed) {
-  alarm(280);  // a hundred programs twice, beside those of other tests
+  alarm(280);  // a hundred programs twice, beside other tests
   const World& world = GetParam();
   const std::vector<Drawn> keys = drawn_keys(world);
   const uint64_t seed = kSeed * 100 + world.name.size();
@@ -371,7 +371,7 @@ TEST_P(ConfigKeys, EachIsObeyedOrNamed) {
                  value);
     Keys changed = world.keys;
     const uint64_t lot = random.below(10);
-    if (lot == 0) {  // a key that there is not: misspelt, or in the table of another
+    if (lot == 0) {  // a key that does not exist: misspelt, or in another table
       std::string path = key.path;
       if (random.below(2) == 0) path = one_of(keys).path;
       const std::string last = path == key.path ? "" : last_of(key.path);
@@ -397,7 +397,7 @@ TEST_P(ConfigKeys, EachIsObeyedOrNamed) {
     if (by_set) sets.push_back(key.path + "=" + value);
     if (lot == 2) sets = {key.path + "=" + one_of(values()), key.path + "=" + value};  // the last one counts
     const Outcome outcome = run(toml_of(sets.empty() ? changed : world.keys), sets);
-    if (lot == 2 && outcome.status != 0) continue;  // either of them may be at fault
+    if (lot == 2 && outcome.status != 0) continue;  // either value may be at fault
     if (outcome.status != 0) {
       expect_refused(outcome, key.path);
       ++refused;
@@ -420,7 +420,7 @@ TEST_P(ConfigKeys, EachIsObeyedOrNamed) {
 INSTANTIATE_TEST_SUITE_P(Drawn, ConfigKeys, testing::ValuesIn(worlds()),
                          [](const testing::TestParamInfo<World>& world) { return world.param.name; });
 
-// By the clock of the wall a machine is read as well, for what devices draw.
+// On the wall clock, run.machine and run.energy are read as well, for the power of devices.
 TEST_F(ProgramTest, KeysThatNothingReadsAreNamed) {
   const auto refused = [](const std::string& set) {
     const Ended ended = run_tierd({"-m", kDemo, "--check", "--set", set});

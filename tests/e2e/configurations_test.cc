@@ -1,5 +1,5 @@
-// Every configuration of configs/ on models of four kinds: it runs as it says, or is refused with a remedy
-// that works when it is typed. And tier-compare judges every one of them.
+// Runs every configuration of configs/ on models of four kinds. Each runs, or is refused with a remedy that
+// works when typed. tier-compare judges each of them.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -22,10 +22,10 @@ namespace fs = std::filesystem;
 const std::string kConfigs = TIERD_SOURCE_DIR "/configs";
 const std::string kTables = kDemo + "/predictor-r64.safetensors";
 const std::string kHeldOut = kDemo + "/held-out.txt";
-constexpr double kNoise = 16'384;  // bytes a token: a read of one embedding's rows more or less
-constexpr int kMostRemedies = 5;   // that one run may need, one after the other
+constexpr double kNoise = 16'384;  // bytes a token: one more or fewer read of embedding rows
+constexpr int kMostRemedies = 5;   // the most remedies that one run may need, one after the other
 
-// The files that `tierd --config` takes; other folders hold shapes, machines and activity profiles.
+// Returns the files that `tierd --config` accepts. Other folders hold shapes, machines and activity profiles.
 std::vector<std::string> configurations() {
   std::vector<std::string> files;
   for (const char* folder : {"", "/papers", "/ablation", "/gpu"}) {
@@ -37,7 +37,7 @@ std::vector<std::string> configurations() {
   return files;
 }
 
-// The flags of the last remedy that a line names, as a user would type them.
+// Returns the flags of the last remedy in a line, as a user would type them.
 std::vector<std::string> remedy_in(const std::string& line) {
   static const std::regex kFlags(R"(((--set \S+|--config \S+|--fit|-m \S+)( |$))+)");
   std::string last;
@@ -55,7 +55,7 @@ std::vector<std::string> remedy_in(const std::string& line) {
   return flags;
 }
 
-// Another configuration or model takes the place of the one before.
+// Adds the flags to the arguments. --config and -m replace the earlier value.
 void type(std::vector<std::string>& arguments, const std::vector<std::string>& flags) {
   for (size_t i = 0; i + 1 < flags.size(); ++i) {
     if (flags[i] != "--config" && flags[i] != "-m") continue;
@@ -67,13 +67,13 @@ void type(std::vector<std::string>& arguments, const std::vector<std::string>& f
 
 class Configurations : public ProgramTest {
  protected:
-  // Some hundred programs, one after the other.
+  // The tests start some hundred programs, one after the other.
   void SetUp() override {
     ProgramTest::SetUp();
     constexpr unsigned kWatchdogSeconds = 900;
     alarm(kWatchdogSeconds);
   }
-  // A Llama with random weights: SiLU, so that no neuron is ever off.
+  // Returns a Llama with random weights. Its activation is SiLU, so no neuron is ever inactive.
   std::string silu(const std::string& encoding) const {
     return made("silu", encoding, R"(architecture = "llama")");
   }
@@ -84,8 +84,8 @@ experts_per_token = 2
 expert_weights_sum_to_one = true)");
   }
 
-  // Returns what the runs said, remedy after remedy, or "" where the last one ended well. The remedies are
-  // added to the arguments, which name configuration and model.
+  // Runs tierd, adding each remedy that it names to the arguments, until it succeeds or names none. Returns
+  // "" for success, else the errors of all runs. The arguments name configuration and model.
   static std::string outcome(std::vector<std::string>& arguments) {
     std::string said;
     for (int typed = 0; typed <= kMostRemedies; ++typed) {
@@ -167,11 +167,11 @@ TEST_F(Configurations, AStoreOfAnotherKindIsRefusedByKey) {
       run_tierd({"-m", store, "-p", "To be", "-n", "2", "-q", "--set", "model.encoding=q8_0"});
   EXPECT_EQ(encoded.status, 2);
   EXPECT_THAT(encoded.err, HasSubstr("model.encoding: --set asks for \"q8_0\""));
-  // A key that neither a file nor --set has asks for nothing.
+  // Without model.encoding in a file or --set, the store's encoding is accepted.
   EXPECT_EQ(run_tierd({"-m", store, "-p", "To be", "-n", "2", "-q"}).status, 0);
 }
 
-// Neurons that are ranked need room beside what every step uses whole.
+// Ranked neurons need room beside the weights that every step uses whole.
 TEST_F(Configurations, AMemoryWithoutRoomForNeuronsIsRefusedBeforeAnythingIsLoaded) {
   std::vector<std::string> arguments = {"--config",
                                         kConfigs + "/m2cache.toml",
@@ -195,8 +195,8 @@ TEST_F(Configurations, AMemoryWithoutRoomForNeuronsIsRefusedBeforeAnythingIsLoad
   EXPECT_EQ(cached(), std::vector<std::string>()) << "nothing was converted";
 }
 
-// The loss of a configuration is measured one token a step, as decoding has it, unless the rows of a batch do
-// not depend on each other.
+// tier-compare measures the loss with one token a step, as in decoding, unless the rows of a batch are
+// independent of each other.
 TEST_F(Configurations, AreAllJudged) {
   for (const std::string& configuration : configurations()) {
     std::vector<std::string> arguments = {"--config", configuration, "-m",     kDemo,  kHeldOut,
@@ -208,7 +208,7 @@ TEST_F(Configurations, AreAllJudged) {
     const std::string text = file_text(configuration);
     const auto says = [&](const std::string& word) { return text.find(word) != std::string::npos; };
     if (says("name = \"low-rank\"")) set("predictor.tensors=" + kTables);
-    if (says("rule = \"above\"")) set("predictor.rule=reaches");  // without tables of parents
+    if (says("rule = \"above\"")) set("predictor.rule=reaches");  // the demo has no tables of parents
     if (says("name = \"router\"")) set("predictor.name=dense");
     if (says("compression = \"")) set("model.compression=none");
     const Ended run = run_program(TIERD_BIN_COMPARE, arguments);
@@ -216,22 +216,22 @@ TEST_F(Configurations, AreAllJudged) {
     const json verdict = json::parse(run.out, nullptr, false);
     EXPECT_GT(verdict["perplexity"], 1.0) << configuration;
     EXPECT_GE(verdict["divergence"]["mean"], 0.0) << configuration;
-    const bool by_states = verdict["predictor"] == "state-table";  // which go by the steps before
+    const bool by_states = verdict["predictor"] == "state-table";  // its states depend on earlier steps
     const bool one_row = says("mask = \"cache-aware\"") || says("name = \"mixed\"") || by_states;
     EXPECT_EQ(verdict["step_tokens"], one_row ? 1 : 64) << configuration;
     if (says("name = \"low-rank\"") || says("name = \"top-k\"") || by_states) {
       EXPECT_GT(verdict["used"]["neurons"], 0.0) << configuration;
       EXPECT_LE(verdict["used"]["neurons"], 1.0) << configuration;
-    } else if (!says("encoding = \"")) {  // else activations are encoded, too
+    } else if (!says("encoding = \"")) {  // otherwise activations are encoded as well
       EXPECT_EQ(verdict["perplexity"], verdict["reference_perplexity"]) << configuration;
     }
   }
 }
 
-// --check says how many bytes a token will move, within 5 %, or that the number is unknown.
+// --check foretells the bytes that a token moves within 5 %, or says that the number is unknown.
 TEST_F(Configurations, MoveTheBytesThatWereForetold) {
   size_t known = 0;
-  std::map<std::string, size_t> unknown;  // by their reasons
+  std::map<std::string, size_t> unknown;  // by reason
   const auto hold = [&](const std::string& configuration, std::vector<std::string> arguments) {
     arguments.insert(arguments.end(),
                      {"-c", "128", "-q", "-t", "1", "--json", "--set", "tiers.dram.capacity=50%"});
@@ -278,7 +278,7 @@ TEST_F(Configurations, MoveTheBytesThatWereForetold) {
   EXPECT_GT(known, 5 * by_time) << json(unknown);
 }
 
-// The perplexity that is printed is that of the text as decoding passes it, token by token.
+// The perplexity printed is that of the text fed token by token, as in decoding.
 TEST_F(Configurations, AreJudgedByOneRowSteps) {
   const auto judged = [&](const std::string& step_tokens) {
     const Ended run =

@@ -1,5 +1,5 @@
-// The parameters that a plugin of the build declares. They have a unit of their own, since headers of agents
-// and those of programs that tests start both have a Program.
+// The parameters that a built plugin declares. They need a translation unit of their own: agent headers and
+// the headers for starting programs in tests both define a class Program.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// A machine that does not exist: a disk of 100 MB/s, and a processor that multiplies 1 GB/s of any weights.
+// An invented machine: a disk of 100 MB/s, and a processor that multiplies 1 GB/s of any weights.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,11 +1,11 @@
-// Every configuration of configs/ says what it has said before, to the bit: digests.json keeps the digest of
-// its logits for each golden model and for the demo model, by instruction set, and of the demo the greedy
-// text as well. A change of the kernel or of a layout must leave them alone; a change of the order of
-// arithmetic makes new ones:
+// Checks that every configuration of configs/ gives the same bits as before. For each instruction set,
+// digests.json has the digest of the logits of each golden model and of the demo model, and the demo's greedy
+// text. A change of the kernel or of a layout must leave the digests alone. A change of the order of
+// arithmetic needs new ones:
 //
 //   TIERD_KEEP_DIGESTS=tests/e2e/digests.json build/dev/tests/e2e_digests_test
 //
-// which writes them for each instruction set of the machine that it runs on, and for no other.
+// This writes the digests of every instruction set of the machine it runs on and keeps the others.
 #include <gtest/gtest.h>
 
 #include <fmt/ranges.h>
@@ -23,9 +23,9 @@ namespace tierd {
 namespace {
 
 constexpr const char* kDigests = TIERD_SOURCE_DIR "/tests/e2e/digests.json";
-constexpr uint32_t kPrompt = 8;  // tokens fed as one batch; the others are decoded one by one
+constexpr uint32_t kPrompt = 8;  // tokens fed as one batch; the others are fed one by one
 
-// "hybrid", "ablation/flash-3", …; sorted.
+// Returns "hybrid", "ablation/flash-3", …; sorted.
 std::vector<std::string> configurations() {
   std::vector<std::string> names;
   for (const std::string folder : {"", "papers/", "ablation/", "gpu/"}) {
@@ -39,10 +39,10 @@ std::vector<std::string> configurations() {
 
 struct Said {
   std::vector<float> logits;
-  std::vector<uint32_t> tokens;  // of greatest logit, after those that were given
+  std::vector<uint32_t> tokens;  // the generated tokens, each of the greatest logit
 };
 
-// The given tokens, then `more` that are generated.
+// Feeds the given tokens, then generates `more`.
 Result<Said> run(const Config& config, std::span<const uint32_t> tokens, uint32_t more) {
   RuntimeOptions options;
   options.quiet = true;
@@ -76,7 +76,7 @@ nlohmann::json kept_digests() {
   return file.good() ? nlohmann::json::parse(file) : nlohmann::json::object();
 }
 
-// Where new digests are to be written; empty: today's are compared with those that were kept.
+// Returns the file to write new digests to. Empty: compare with the kept digests.
 std::string keeps_in() {
   const char* path = std::getenv("TIERD_KEEP_DIGESTS");
   return path != nullptr ? path : "";
@@ -94,7 +94,7 @@ class Digests : public testing::TestWithParam<std::string> {
     std::ofstream(keeps_in()) << digests_.dump(1) << "\n";
   }
 
-  // `said` under `key` of an instruction set: kept, or compared with what was kept.
+  // Keeps `said` under `key` of an instruction set, or compares it with the kept value.
   static void digest(const std::string& kernels, const std::string& key, const nlohmann::json& said) {
     if (!keeps_in().empty()) {
       digests_[kernels][key] = said;
@@ -105,7 +105,7 @@ class Digests : public testing::TestWithParam<std::string> {
     EXPECT_EQ(digests_[kernels][key], said) << key << " with " << kernels;
   }
 
-  // The instruction sets to run: all that there are where digests are made, else the one that users get.
+  // Returns all instruction sets of this machine when digests are kept, else only tierd's default.
   static std::vector<std::string> instruction_sets() {
     if (keeps_in().empty()) return {std::string(best_kernels().name)};
     std::vector<std::string> names;
@@ -120,8 +120,8 @@ class Digests : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(Digests, GoldenModelsSayWhatTheyDid) {
-  // Ablations differ in what is read and kept, those with a GPU in where, which few models show as well as
-  // all.
+  // Ablations differ in what is read and kept resident, GPU configurations in where weights are. A few models
+  // show that as well as all.
   const bool few = GetParam().find('/') != std::string::npos;
   std::vector<std::string> models = golden_names();
   if (few) models = {"gguf-llama-q4_0", "llama2", "mixtral", "opt-f16"};
@@ -131,7 +131,7 @@ TEST_P(Digests, GoldenModelsSayWhatTheyDid) {
       Config config = configuration(GetParam(), golden_path(model), false);
       config.kernels = kernels;
       const auto said = run(config, golden.tokens, 0);
-      // Not every model has every layout: whether it has stays the same as well.
+      // A model may lack a layout. Whether it does is part of the digest.
       if (!said.ok() && said.code() != Code::unsupported) FAIL() << model << ": " << said.error().line();
       digest(kernels, GetParam() + " " + model, said.ok() ? digest_of(*said) : "unsupported");
     }
@@ -139,7 +139,7 @@ TEST_P(Digests, GoldenModelsSayWhatTheyDid) {
 }
 
 TEST_P(Digests, TheDemoModelSaysWhatItDid) {
-  // Tokens of one byte and of several, as good as any text.
+  // The tokens need not be a real text: some encode one byte, some several.
   std::vector<uint32_t> tokens;
   for (uint32_t i = 0; i < kDemoTokens / 2; ++i) tokens.push_back(300 + i * 97 % 1200);
   for (const std::string& kernels : instruction_sets()) {

@@ -1,5 +1,5 @@
-// A model that is stored in several encodings: which of them a neuron is used in is the quantizer's word
-// alone, and the bits are those of the resident run, wherever its neurons are and however they come.
+// Runs models that are stored in several encodings. The quantizer alone decides the edition of each neuron,
+// and the bits equal those of the resident run wherever neurons are and by whichever link they arrive.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -65,7 +65,7 @@ const std::vector<Variant>& variants() {
 
 class Editions : public testing::TestWithParam<Case> {
  protected:
-  // The store of the case, or one with the best editions alone.
+  // Writes the store of the case, with its further editions or with the best edition alone.
   static Config store(const TempFolder& folder, bool with_editions) {
     const Case& of = GetParam();
     return store_of_editions(of.model, folder.path() + (with_editions ? "/editions" : "/one"), of.layout,
@@ -94,7 +94,7 @@ TEST_P(Editions, TheBestAloneIsTheModelWithoutOthers) {
     variant.change(found);
     expect_the_same_bits(logits(found, golden, 1), expected);
   }
-  // Mixing is no such thing.
+  // Results that mix editions differ from those of the best edition.
   if (golden_is_mixture(GetParam().model)) {
     mix(config, GetParam().ratios);
     EXPECT_NE(logits(config, golden, 1), expected);
@@ -118,7 +118,7 @@ TEST_P(Editions, MixedBitsDoNotDependOnWhereNeuronsAre) {
   }
 }
 
-// What is fetched ahead of its layer may be wrong, and in another edition than the one that is wanted then.
+// A prefetched neuron may be unneeded, or in another edition than the quantizer then chooses.
 TEST_P(Editions, LookingAheadChangesNothing) {
   if (golden_is_mixture(GetParam().model)) GTEST_SKIP() << "its routers choose";
   const TempFolder folder;
@@ -142,9 +142,9 @@ TEST_P(Editions, LookingAheadChangesNothing) {
   }
 }
 
-// A store that has the best edition alone, of which moves onto the GPU make the others, gives what a store
-// that has them all gives: as far as the best one is the model's own. Columns of blocks are encoded anew when
-// they are stored, and are made of that; then it is the same wherever neurons are.
+// A store with the best edition alone, of which moves to the GPU make the others, gives the bits of a store
+// with all editions, if the best one is the model's own encoding. Columns of block encodings are encoded anew
+// in the store; for these only the independence of placement is checked.
 TEST_P(Editions, MadeOnTheLinkAreThoseThatAreStored) {
   const TempFolder folder;
   const Golden golden = read_golden(GetParam().model);

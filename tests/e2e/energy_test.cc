@@ -1,5 +1,5 @@
-// Joules and grams as a user sees them: on the terminal, as JSON, at /metrics; of one machine, in virtual
-// time, they are the same.
+// Joules and grams as a user sees them: on the terminal, as JSON and at /metrics. In virtual time all three
+// show the same values.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ class Energy : public Server {
     write_machine(machine());
   }
   std::string machine() const { return folder().path() + "/machine.toml"; }
-  // The machine draws what a test says.
+  // Adds the [energy] tables of a test to the machine's description.
   void describe(const std::string& energy) const { std::ofstream(machine(), std::ios::app) << energy; }
   static Ended run(const std::vector<std::string>& more) {
     std::vector<std::string> arguments = {"-m",     kDemo, "-p", kPrompt,       "-n", std::to_string(kTokens),
@@ -50,7 +50,7 @@ class Energy : public Server {
     ADD_FAILURE() << name << energy.dump(2);
     return kNone;
   }
-  // The number that follows a mark, in J or g: "12 mJ", "3 gCO2".
+  // Returns the number after a mark, in J or g: "12 mJ", "3 gCO2".
   static double said(const std::string& text, const std::string& mark) {
     const size_t at = text.find(mark);
     EXPECT_NE(at, std::string::npos) << text;
@@ -61,7 +61,7 @@ class Energy : public Server {
     from >> number >> unit;
     return unit.starts_with("m") ? number * 1e-3 : number;
   }
-  // Returns one of the metrics, which a server shows after the step that gave the last token.
+  // Returns a metric. The server updates it after the step that gave the last token.
   double metric(const std::string& series) const {
     const std::string text = get("/metrics").body;
     const size_t at = text.find("\n" + series + " ");
@@ -123,7 +123,7 @@ TEST_F(Energy, ReportObjectAndMetricsAgree) {
   EXPECT_NEAR(metric("tierd_energy_decode_joules_total" + processor) /
                   part(energy, "processor")["decode_joules"].get<double>(),
               1, 1e-9);
-  // A server keeps more logits.
+  // The server keeps more logits in DRAM, so its own number of used bytes is used here.
   EXPECT_NEAR(metric("tierd_energy_decode_joules_total" + dram),
               metric("tierd_used_bytes{tier=\"dram\"}") * 0.5e-9 * decode["seconds"].get<double>(), 1e-9);
   for (const std::string& of : {processor, dram}) {
@@ -141,16 +141,16 @@ TEST_F(Energy, EveryConfigurationReports) {
     EXPECT_THAT(energy["described_by"].get<std::string>(), testing::EndsWith("rtx3090-box.toml")) << name;
     EXPECT_GT(energy["decode"]["joules_per_token"].get<double>(), 0) << name;
     EXPECT_GT(energy["run"]["grams_per_token"].get<double>(), 0) << name;
-    const bool reads = name != std::string("hybrid");  // which has room for all
+    const bool reads = name != std::string("hybrid");  // hybrid keeps all weights resident
     EXPECT_EQ(part(energy, "flash")["decode_joules"].get<double>() > 0, reads) << name;
-    // Whether they are measured depends on the machine.
+    // Whether a part is measured depends on the machine.
     for (const json& one : energy["parts"])
       EXPECT_EQ(one["source"] == "measured", !one["meter"].is_null()) << name;
   }
 }
 
-// The host's processor has done its work, and is counted. In virtual time it is a part of the described
-// machine.
+// With backend "host" the host's processor does the GPU's work, and its energy is counted. In virtual time
+// the GPU is a part of the described machine and is counted.
 TEST_F(Energy, AGpuThatTheHostStandsForIsNotCounted) {
   describe(kEnergy);
   const std::vector<std::string> with = {

@@ -1,5 +1,5 @@
-// Experts that are cut into channels: sites that a step passes only when the router has chosen them, sparse
-// inside.
+// Experts that are cut into channels: a step passes their sites only if the router has chosen the expert, and
+// each site is sparse inside.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -15,7 +15,7 @@ struct Ran {
   std::vector<SiteUse> use;  // [sites]
   uint64_t read_bytes = 0;
 
-  // Sums over all sites of experts.
+  // Returns the sums over all sites of experts.
   SiteUse experts() const {
     SiteUse all;
     for (SiteId s = 0; s < sites.size(); ++s) {
@@ -57,7 +57,7 @@ class ExpertChannels : public StreamedMixture {
   }
 };
 
-// Nothing is left out: the bits of the resident run, whichever channels of whichever experts stay.
+// With nothing left out, the bits equal those of the resident run, whichever channels stay resident.
 TEST_P(ExpertChannels, StreamedWholeTheySayTheSame) {
   for (const uint32_t prompt : {1u, 9u}) {
     const Ran resident = run(config("pinned", "all"), prompt, tokens_.size());
@@ -72,7 +72,7 @@ TEST_P(ExpertChannels, StreamedWholeTheySayTheSame) {
   }
 }
 
-// Several units each sum channels of their own: other bits, but the same whatever stays where.
+// With several units, each sums its own channels: other bits than one unit's, whatever is resident.
 TEST_P(ExpertChannels, SeveralUnitsShareThem) {
   const Ran one = run(config("pinned", "all"), 5, tokens_.size());
   Config shared = config("pinned", "all");
@@ -87,7 +87,7 @@ TEST_P(ExpertChannels, SeveralUnitsShareThem) {
 }
 
 TEST_P(ExpertChannels, ArePassedOnlyWhenTheyAreChosen) {
-  // One token: three experts a layer, both of whose operators are passed, and nobody else is asked for.
+  // One token uses kMixturePicks experts a layer: both operators of each are passed, and no other expert is.
   const Ran one = run(sparse(0.5, "lru", "40%"), 1, 1);
   uint64_t chosen = 0;
   for (SiteId s = 0; s < one.sites.size(); ++s) {
@@ -103,7 +103,7 @@ TEST_P(ExpertChannels, ArePassedOnlyWhenTheyAreChosen) {
   }
   EXPECT_EQ(chosen, kMixtureLayers * kMixturePicks);
 
-  // Many: each row is computed by its own experts alone.
+  // With many tokens, each row is computed by its own experts alone.
   const Ran all = run(config("pinned", "all"), static_cast<uint32_t>(tokens_.size()), tokens_.size());
   std::map<uint16_t, uint64_t> rows;  // by layer
   for (SiteId s = 0; s < all.sites.size(); ++s) {
@@ -114,7 +114,7 @@ TEST_P(ExpertChannels, ArePassedOnlyWhenTheyAreChosen) {
   for (const auto& [layer, of_layer] : rows) EXPECT_EQ(of_layer, tokens_.size() * kMixturePicks) << layer;
 }
 
-// Half of each operator's inputs are left out: fewer bytes are read, and what that loses is told.
+// Leaving out half of each operator's inputs reads fewer bytes, and measuring reports the loss.
 TEST_P(ExpertChannels, SparseInsideTheyReadLess) {
   const Ran whole = run(sparse(0, "context-lfu", "25%"), 1, tokens_.size());
   Config half = sparse(0.5, "context-lfu", "25%");
@@ -128,13 +128,13 @@ TEST_P(ExpertChannels, SparseInsideTheyReadLess) {
   EXPECT_GT(experts.measured_rows, 0u);
   EXPECT_GT(experts.missed_share(), 0.01);
   EXPECT_LT(experts.missed_share(), 0.5);
-  // Whatever stays, and however many tokens are computed together.
+  // The result depends neither on residency nor on the number of tokens in a step.
   const Ran resident = run(sparse(0.5, "pinned", "all"), 9, tokens_.size());
   expect_the_same_bits(ran.logits, resident.logits);
 }
 
-// The mask uses what is resident of the experts that are passed, and reads ahead the channels that are
-// missing of the operators that are known to come: an expert's down from its up, attention from anywhere.
+// The mask prefers resident channels of the chosen experts. Missing channels are prefetched for operators
+// that are known to follow: an expert's down while its up is computed, and attention's from any earlier site.
 TEST_P(ExpertChannels, TheMaskUsesWhatIsResidentOfThem) {
   const Ran largest = run(sparse(0.5, "pinned", "40%"), 1, tokens_.size());
   Config masked = sparse(0.5, "pinned", "40%");

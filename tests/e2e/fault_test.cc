@@ -1,5 +1,5 @@
-// Whole runs over a disk that misbehaves: the bits of an undisturbed run, or one line that names the place in
-// the store; and what has failed once works again when the disk does.
+// Whole runs over a faulty disk give the bits of an undisturbed run, or one line that names the place in the
+// store. After the fault is gone, the same runtime works again.
 #include <gmock/gmock.h>
 
 #include "core/base/random.h"
@@ -15,7 +15,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-// The prompt goes as one batch, the rest token by token.
+// The prompt is fed as one batch, the other tokens one by one.
 constexpr uint32_t kPrompt = 12;
 constexpr uint32_t kBatches = 1 + kGoldenTokens - kPrompt;
 
@@ -32,7 +32,7 @@ const char* said_of(BadRead kind) {
   return "";
 }
 
-// Model, cache ("none" is the naive configuration, "pinned" the hybrid one), device.
+// (model, cache, device). Cache "none" is the naive configuration, "pinned" the hybrid one.
 using Way = std::tuple<const char*, const char*, const char*>;
 
 class FaultyDisk : public testing::TestWithParam<Way> {
@@ -56,7 +56,7 @@ class FaultyDisk : public testing::TestWithParam<Way> {
     options.logit_rows = kPrompt;
     return options;
   }
-  // Reads through what `wrap` makes of the real device.
+  // Returns a runtime that reads through the device that `wrap` returns for the real one.
   template <class Wrap>
   static std::unique_ptr<Runtime> runtime_over(const Config& config, Wrap wrap) {
     RuntimeOptions over = options();
@@ -71,8 +71,7 @@ class FaultyDisk : public testing::TestWithParam<Way> {
   }
   std::unique_ptr<Runtime> over_faults(const Faults& faults, uint64_t seed) const {
     Config config = config_;
-    config.tier("flash").settings.push_back(
-        {"verify", false, "test"});  // no checksum stands between a mistake and the test
+    config.tier("flash").settings.push_back({"verify", false, "test"});  // no checksum may hide a wrong read
     return runtime_over(config, [=](std::unique_ptr<BlockDevice> inner) {
       return std::make_unique<FaultDevice>(std::move(inner), faults, seed);
     });
@@ -87,7 +86,7 @@ class FaultyDisk : public testing::TestWithParam<Way> {
     return batch == 0 ? feed(runtime.engine(), tokens_, 0, kPrompt, logits)
                       : feed(runtime.engine(), tokens_, kPrompt + batch - 1, 1, logits);
   }
-  // Loads and feeds everything; `before` sees the number of each batch.
+  // Loads and feeds all tokens. Calls `before` with the number of each batch.
   template <class Before>
   Status run(Runtime& runtime, std::vector<float>& logits, Before before) const {
     TIERD_TRY(runtime.load());
@@ -104,12 +103,12 @@ class FaultyDisk : public testing::TestWithParam<Way> {
     expect_the_same_bits(logits, expected_);
   }
 
-  // Extents of a loaded run that stay in memory, or that every step reads.
+  // Returns the extents that are resident after loading, or those that every step reads.
   static std::vector<uint32_t> extents(const Runtime& runtime, bool resident) {
     std::vector<uint32_t> found;
     const SiteTable& sites = runtime.plan().model.sites;
     for (SiteId s = 0; s < sites.size(); ++s) {
-      if (sites[s].given() && !resident) continue;  // read for those tokens alone that are fed
+      if (sites[s].given() && !resident) continue;  // read only for the tokens that are fed
       const EditionId best = sites.best(s);
       for (uint32_t i = 0; i < sites[s].n; ++i) {
         if (runtime.residencies().front().valid(best, i) == resident)
@@ -129,7 +128,7 @@ class FaultyDisk : public testing::TestWithParam<Way> {
                                     HasSubstr(said_of(kind)), Not(HasSubstr("\n"))));
   }
 
-  // Each way in which a read goes bad, with drawn places and moments.
+  // Calls `body` for each kind of fault with six seeds, by which it draws places and batches.
   template <class Body>
   static void for_each_bad_read(Body body) {
     for (const BadRead kind : kBadReads) {
@@ -183,8 +182,7 @@ TEST_P(FaultyDisk, RefusedRegistrationChangesNoBit) {
   expect_runs_undisturbed(*runtime);
 }
 
-// Fewer times than the kernel tries: an error, an alignment that the disk refuses, a bit that flips on the
-// way.
+// Faults that occur fewer times than the kernel retries: an I/O error, a refused alignment, a flipped bit.
 TEST_P(FaultyDisk, WhatFailsOnceIsReadAgain) {
   for_each_bad_read([&](BadRead kind, Random& random) {
     BadPlace place;
@@ -223,7 +221,7 @@ TEST_P(FaultyDisk, WhatFailsForGoodEndsOneStepAndNamesTheExtent) {
       if (batch == spoilt) spoil(place, *runtime, extent, kind, BadPlace::kForever);
       Status fed = feed_batch(*runtime, batch, logits);
       if (!fed.ok() && failed++ == 0) {
-        // The first of the spoilt disk may have been read ahead when it was still whole.
+        // The first batch after the fault may have been prefetched before it.
         EXPECT_TRUE(batch == spoilt || batch == spoilt + 1) << batch << ", spoilt from " << spoilt;
         expect_names(fed.error(), *runtime, extent, kind);
         place.times = 0;
@@ -238,7 +236,7 @@ TEST_P(FaultyDisk, WhatFailsForGoodEndsOneStepAndNamesTheExtent) {
   });
 }
 
-// The end of a run that is given up: the disk stays as it is, and reads are under way.
+// A failed run ends in order while the disk stays bad and reads are in flight.
 TEST_P(FaultyDisk, AFailedRunEndsInOrder) {
   for (uint64_t seed = 1; seed <= 6; ++seed) {
     SCOPED_TRACE(seed);

@@ -1,4 +1,4 @@
-// The golden models of tests/golden: what they must say, and what a configured run says.
+// The golden models of tests/golden with their expected logits, and functions that run them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ namespace tierd {
 
 inline constexpr uint32_t kGoldenTokens = 24;
 
-// "llama2", "gguf-llama-q4_0", …; sorted.
+// Returns "llama2", "gguf-llama-q4_0", …; sorted.
 inline std::vector<std::string> golden_names() {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(TIERD_SOURCE_DIR "/tests/golden/models")) {
@@ -35,7 +35,7 @@ inline std::string golden_folder(const std::string& name) {
   return TIERD_SOURCE_DIR "/tests/golden/models/" + name;
 }
 
-// The model as a user would name it: the folder, or its (first) GGUF file.
+// Returns the model's path as a user would name it: the folder, or its (first) GGUF file.
 inline std::string golden_path(const std::string& name) {
   std::string first;
   for (const auto& entry : std::filesystem::directory_iterator(golden_folder(name))) {
@@ -53,7 +53,7 @@ inline bool golden_is_mixture(const std::string& name) {
 
 struct Golden {
   std::vector<uint32_t> tokens;
-  std::vector<float> logits;  // [tokens x vocab]
+  std::vector<float> logits;  // [tokens][vocab]
 };
 
 inline Golden read_golden(const std::string& name) {
@@ -74,7 +74,7 @@ inline Golden read_golden(const std::string& name) {
   return golden;
 }
 
-// Stores made by this test program.
+// Points TIERD_CACHE at a folder for the stores that this test program makes.
 inline std::string use_test_cache() {
   const std::string folder = testing::TempDir() + "tierd-e2e-cache-" + std::to_string(getpid());
   setenv("TIERD_CACHE", folder.c_str(), 1);
@@ -86,13 +86,13 @@ inline void expect_the_same_bits(std::span<const float> logits, std::span<const 
   EXPECT_EQ(std::memcmp(logits.data(), expected.data(), expected.size_bytes()), 0);
 }
 
-// A run of the configuration, not yet loaded.
+// Returns a runtime of the configuration whose weights are not yet loaded.
 inline Result<std::unique_ptr<Runtime>> make_runtime(const Config& config, const RuntimeOptions& options) {
   TIERD_ASSIGN(RunPlan plan, prepare_run(config, options));
   return Runtime::create(std::move(plan), options);
 }
 
-// Feeds `count` tokens from `first` on as one batch and appends their logits, [count x vocab].
+// Feeds `count` tokens from `first` on as one batch and appends their logits, [count][vocab].
 inline Status feed(Engine& engine, std::span<const uint32_t> tokens, uint32_t first, uint32_t count,
                    std::vector<float>& logits) {
   std::vector<RowInfo> rows;
@@ -109,7 +109,7 @@ inline Status feed(Engine& engine, std::span<const uint32_t> tokens, uint32_t fi
   return {};
 }
 
-// Logits of every position, [tokens x vocab], the tokens fed in chunks of at most `chunk`.
+// Returns the logits of every position, [tokens][vocab]. Feeds the tokens in chunks of at most `chunk`.
 inline Result<std::vector<float>> run_all_logits(const Config& config, std::span<const uint32_t> tokens,
                                                  uint32_t chunk, bool fit = true) {
   RuntimeOptions options;
@@ -130,12 +130,12 @@ inline Result<std::vector<float>> run_all_logits(const Config& config, std::span
   return logits;
 }
 
-// How the flash agent reads.
+// Selects the device through which the flash agent reads.
 inline void use_device(Config& config, const std::string& device) {
   config.tier("flash").settings.push_back({"device", device, "test"});
 }
 
-// What it reads through between two extents, and where small reads land.
+// Sets the largest gap that the flash agent reads through, and where small reads land.
 inline void read_gaps(Config& config, const std::string& gap) {
   config.tier("flash").settings.push_back({"gap", gap, "test"});
 }

@@ -1,4 +1,4 @@
-// Golden models as stores of their own, cut so small that a toy has many extents, and budgets that split
+// Golden models written as stores with small extents, so that a toy model has many, and budgets that split
 // them.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace tierd {
 
-// What runs the model from a store made at `directory`.
+// Writes the model's store at `directory` and returns a configuration that runs it.
 inline Config golden_store(const std::string& name, const std::string& directory, Layout layout = Layout::row,
                            Bundling bundling = Bundling::row_column) {
   Config config = golden_config(name);
@@ -26,7 +26,7 @@ inline Config golden_store(const std::string& name, const std::string& directory
   return config;
 }
 
-// A capacity that holds about half of the weights beside what must be there.
+// Returns a capacity that holds the required memory and about half of the weights.
 inline std::string half_capacity(const Config& config, const RuntimeOptions& options) {
   const auto plan = prepare_run(config, options);
   EXPECT_TRUE(plan.ok()) << plan.error().line();

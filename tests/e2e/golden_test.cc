@@ -1,4 +1,4 @@
-// What whole runs say, against what Hugging Face transformers said.
+// Compares the logits of whole runs with those of Hugging Face transformers.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,12 +12,12 @@ namespace {
 enum class Precision { f32, half, quantized };
 
 Precision precision_of(const std::string& name) {
-  if (name.ends_with("f16")) return Precision::half;  // bf16, too
+  if (name.ends_with("f16")) return Precision::half;  // also bf16
   if (name.ends_with("_0")) return Precision::quantized;
   return Precision::f32;
 }
 
-// Mean over positions of KL(golden || ours).
+// Returns the mean over positions of KL(golden || ours).
 double mean_kl(std::span<const float> golden, std::span<const float> ours, size_t vocab) {
   const auto log_softmax = [&](std::span<const float> row) {
     const double top = *std::max_element(row.begin(), row.end());
@@ -77,7 +77,7 @@ TEST_P(GoldenRun, ResidentAgreesWithTransformers) {
   agrees(golden_config(GetParam()));
 }
 
-// What GGUF has a place for: the rows of q and k lie otherwise there.
+// Models that GGUF can hold, written as GGUF, where the rows of q and k have another order.
 TEST_P(GoldenRun, AsAGgufFileItAgreesWithTransformers) {
   const auto source = open_source(golden_path(GetParam()));
   ASSERT_TRUE(source.ok()) << source.error().line();

@@ -1,4 +1,4 @@
-// A GPU above DRAM for which this machine stands.
+// A GPU tier over DRAM, emulated by the host.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace tierd {
 
-// It computes everything, from so much memory.
+// The GPU computes everything. Its capacity is `capacity`.
 inline void use_gpu(Config& config, const char* capacity) {
   TierConfig& gpu = config.tier("gpu");
   gpu.kind = "gpu";

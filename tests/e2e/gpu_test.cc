@@ -1,5 +1,5 @@
-// The shipped systems with a GPU, which this machine stands for (tiers/gpu): dense work there, neurons there,
-// or everything, in memory that only its own agent reaches.
+// Runs the shipped systems with a GPU that the host emulates (tiers/gpu): dense work, neurons or both on the
+// GPU, whose memory only its own agent reaches.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -20,7 +20,7 @@ class Gpu : public testing::TestWithParam<std::string> {
   static std::vector<std::string> models() {
     return {"gguf-llama-q4_0", "llama2", "mixtral", "opt-f16", "phi"};
   }
-  // A tier above DRAM, of an agent of this kind.
+  // Adds a tier over DRAM with an agent of this kind.
   static Config with(const Config& base, const std::string& kind) {
     Config config = base;
     TierConfig& gpu = config.tier("gpu");
@@ -29,7 +29,7 @@ class Gpu : public testing::TestWithParam<std::string> {
     gpu.capacity = "50%";
     return config;
   }
-  // Both compute neurons; the dense part is above.
+  // Both tiers compute neurons; the upper one computes the dense segments.
   static Config divided(const Config& base, const std::string& kind) {
     Config config = with(base, kind);
     config.dense = "gpu";
@@ -59,8 +59,8 @@ void shuffled(Config& config) {
   config.shuffle = "4";
 }
 
-// One unit computes all neurons, wherever it and the dense part are: the bits are those of the configuration
-// without a GPU.
+// With one unit for all neurons, the bits equal those of the configuration without a GPU, wherever neurons
+// and dense segments are computed.
 TEST_P(Gpu, SaysWhatTheConfigurationSaysWithoutOne) {
   const std::function<void(Config&)> variants[] = {
       [](Config& c) { c.dense = "gpu"; },
@@ -94,7 +94,7 @@ TEST_P(Gpu, SaysWhatTheConfigurationSaysWithoutOne) {
   }
 }
 
-// Sums are made by unit: the bits are those of two units of which each reaches the other's memory.
+// Each unit sums its own neurons, so the bits equal those of two DRAM units that reach both memories.
 TEST_P(Gpu, SharesNeuronsWithDram) {
   for (const std::string& model : models()) {
     const Golden golden = read_golden(model);
@@ -121,7 +121,7 @@ TEST_P(Gpu, TheDemoModelToo) {
   expect_the_bits_of(divided(base, "dram"), divided(base, "gpu"), tokens);
 }
 
-// What neither memory holds is read into the GPU's, and nothing of it comes by way of DRAM.
+// Neurons that neither memory holds are read into the GPU's memory directly, none of them through DRAM.
 TEST_P(Gpu, ReadsDirectlyWhatDramDoesNotHold) {
   Config config = with(configuration(GetParam(), kDemo, true), "gpu");
   config.tier("dram").compute = false;

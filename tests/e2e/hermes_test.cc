@@ -1,5 +1,5 @@
-// Hermes on eight DIMMs and a GPU that this machine stands for: whatever moves where, the tokens are those of
-// the resident run, and the logits lie as near to them as sums in another order do.
+// Hermes on eight DIMMs and a GPU, both emulated by the host: wherever neurons move, the tokens equal those
+// of the resident run, and the logits differ only as much as sums in another order do.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,11 +43,11 @@ class Hermes : public testing::Test {
     std::vector<float> logits;
     std::vector<uint32_t> tokens;
     std::map<std::string, double> table, gpu, balancer;  // metrics of the strategies
-    uint64_t between_dimms = 0;                          // neurons that moved
+    uint64_t between_dimms = 0;                          // neurons moved between DIMMs
     uint64_t decode_ns = 0;
     UnitCounts counted;  // by the kernel, at the end
   };
-  // The GPU has room for what every step uses whole, and for copies.
+  // The GPU has room for the weights that every step uses whole and for copies of neurons.
   static Config hermes() {
     Config config = configuration("hermes", kDemo, true);
     config.tier("gpu").capacity = "60%";
@@ -64,7 +64,7 @@ class Hermes : public testing::Test {
     EXPECT_LT(worst, most * 1e-3) << "of logits up to " << most;
   }
 
-  // A prompt, then greedy text.
+  // Feeds a prompt, then generates greedily.
   static Said say(Config config) {
     config.threads = 1;
     config.bind = false;
@@ -165,7 +165,7 @@ TEST_F(Hermes, WhateverIsLeftOutOfIt) {
   }
 }
 
-// By the clock of the paper's machine what has come where does not depend on this one.
+// In the paper machine's virtual time, when a neuron arrives does not depend on this machine.
 TEST_F(Hermes, TakesTheSameVirtualTimeInEveryRun) {
   Config config = hermes();
   for (TierConfig& tier : config.tiers)
@@ -193,7 +193,7 @@ TEST_F(Hermes, DecidesTheSameWhenItIsPlayedAgain) {
   std::filesystem::remove(config.trace);
 }
 
-// The executed load, against loops over the messages of the trace: neurons of completed runs.
+// The executed load equals a sum by plain loops over the trace: the neurons of completed runs.
 TEST_F(Hermes, LoadsAreThoseOfTheTrace) {
   constexpr uint32_t kDimms = 8, kTiers = 2;
   for (const int64_t window : {0, 3, 5}) {
@@ -280,7 +280,7 @@ TEST_F(Hermes, WhatCannotBeIsRefused) {
   EXPECT_THAT(
       refused([](Config& c) { c.layout = "row"; }),
       testing::AllOf(testing::StartsWith("heat.name: nothing of "), testing::EndsWith("--set heat.name=")));
-  // All neurons behind a SiLU fire.
+  // Behind a SiLU every neuron fires.
   for (const char* heat : {"state-table", "firing-rate"}) {
     const std::string error = refused([&](Config& c) {
       c.model = std::string(TIERD_SOURCE_DIR) + "/tests/golden/models/llama2";
@@ -290,7 +290,7 @@ TEST_F(Hermes, WhatCannotBeIsRefused) {
     EXPECT_THAT(error, HasSubstr("tests/golden/models/llama2 is ever silent"));
     EXPECT_THAT(error, testing::EndsWith("--set predictor.name=dense --set heat.name="));
   }
-  // An error names the table that has the setting, not the kind of the plugin.
+  // The error names the table that has the setting, not the kind of the plugin.
   const auto set = [](StrategyConfig& strategy, const char* key) {
     std::erase_if(strategy.settings, [&](const Setting& s) { return s.key == key; });
     strategy.settings.push_back({key, int64_t{99}, "--set"});

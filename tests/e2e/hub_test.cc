@@ -1,4 +1,4 @@
-// `tierd -hf OWNER/REPO` against a hub on the loopback, as somebody types it.
+// Runs `tierd -hf OWNER/REPO`, as a user types it, against a hub on the loopback interface.
 #include <gmock/gmock.h>
 
 #include <chrono>
@@ -39,7 +39,7 @@ class HubProgram : public Server {
     model.insert(model.end(), {"-p", "The", "-n", "8", "--temp", "0", "-t", "1"});
     return model;
   }
-  // What it writes; whatever it says is without the token.
+  // Returns the generated text. Neither output may contain the token.
   static std::string text(std::vector<std::string> model) {
     const Ended run = run_tierd(text_of(std::move(model)));
     EXPECT_EQ(run.status, 0) << run.err;
@@ -67,7 +67,7 @@ TEST_F(HubProgram, WritesWhatTheFileWrites) {
   EXPECT_EQ(text({"-hfr", "owner/repo:q8_0"}), expected);
   EXPECT_EQ(text({"--hf-repo", "owner/repo", "-hff", "m-Q8_0.gguf"}), expected);
   EXPECT_EQ(downloads(), 1u);
-  // From now on there is no hub.
+  // From here on the hub is unreachable.
   setenv("HF_ENDPOINT", "http://127.0.0.1:1", 1);
   EXPECT_EQ(text({"-hf", "owner/repo", "--offline"}), expected);
   EXPECT_EQ(text({"-hf", "owner/repo"}), expected);

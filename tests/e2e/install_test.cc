@@ -1,4 +1,4 @@
-// A plugin's author has an installed tierd and a compiler, and nothing of this tree.
+// Builds plugins with an installed tierd and a compiler, without this source tree.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -12,7 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-// What pkg-config, cmake and the compilers print goes into the failure.
+// The output of pkg-config, cmake and the compilers becomes part of the failure message.
 Ended run(const std::string& path, std::vector<std::string> arguments) {
   return Program(path, std::move(arguments)).wait();
 }
@@ -34,7 +34,7 @@ class Installed : public testing::Test {
 
   static std::string at(const std::string& file) { return (prefix_ / file).string(); }
 
-  // The demo in half its memory, by the installed program.
+  // Generates with the installed program and the demo model, whose capacity is 70 %.
   static Ended generate(std::vector<std::string> more) {
     std::vector<std::string> arguments = {"--config", at("share/tierd/configs/hybrid.toml"),
                                           "-m",       at("share/tierd/configs/models/demo"),
@@ -47,7 +47,7 @@ class Installed : public testing::Test {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run(at("bin/tierd"), arguments);
   }
-  // The template keeps what came first, in a folder of its own.
+  // The plugin template keeps the neurons that were read first. `folder` has nothing but the built plugin.
   static void expect_it_runs(const std::string& folder) {
     const Ended ended =
         generate({"--plugin-path", folder, "--set", "cache.name=first", "--set", "cache.most=40"});
@@ -77,7 +77,7 @@ TEST_P(InstalledCompilers, TheTemplateIsBuiltAndRuns) {
   const Compiler& compiler = GetParam();
   const std::string folder = at(std::string("author-") + compiler.name);
   fs::create_directories(folder);
-  // The flags are those that pkg-config prints, plainly.
+  // The flags printed by pkg-config are used as they are.
   setenv("PKG_CONFIG_PATH", at("lib/pkgconfig").c_str(), 1);
   const Ended flags = run(TIERD_PKG_CONFIG, {"--cflags", "tierd"});
   ASSERT_EQ(flags.status, 0) << flags.err;

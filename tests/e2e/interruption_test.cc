@@ -1,5 +1,5 @@
-// Programs that are told to end, at whatever moment: they do so at once and say so, what they have printed is
-// right, and the next run is as if nothing had been.
+// Sends signals to programs at drawn moments. They exit soon and say so, the text printed so far is right,
+// and the next run is undisturbed.
 #include <gmock/gmock.h>
 
 #include <chrono>
@@ -17,10 +17,10 @@ using testing::IsEmpty;
 using testing::SizeIs;
 using testing::StartsWith;
 
-// So many moments of each run are tried, for each signal.
+// The moments of each run that are tried for each signal.
 constexpr int kMoments = kSanitized ? 4 : 12;
 
-// The programs promise a second; a loaded machine and sanitizers get more.
+// The programs promise to exit within one second. A loaded machine and sanitizers are given more.
 constexpr uint64_t kEndsWithinNs = 5'000'000'000;
 
 void sleep_ns(uint64_t ns) {
@@ -45,7 +45,7 @@ class Interruption : public ProgramTest, public testing::WithParamInterface<int>
     EXPECT_LT(now_ns() - begin, kEndsWithinNs);
     return ended;
   }
-  // It may have been faster than the signal.
+  // A program may finish before the signal arrives.
   void expect_ended(const Ended& ended, const std::string& whole) const {
     if (ended.status == 0) {
       EXPECT_EQ(ended.out, whole);
@@ -63,7 +63,7 @@ class Interruption : public ProgramTest, public testing::WithParamInterface<int>
   }
 };
 
-// Converting, planning, loading, the prompt, generating: whatever the clock hits.
+// The signal hits converting, planning, loading, the prompt or generating.
 TEST_P(Interruption, OfAFirstRun) {
   const std::vector<std::string> arguments = run_of("hybrid", {"-p", "First Citizen:", "-n", "24"});
   const uint64_t begin = now_ns();
@@ -88,7 +88,7 @@ TEST_P(Interruption, OfLoadingAndALongPrompt) {
   Random random(static_cast<uint64_t>(number()));
   for (const char* config : {"resident", "hybrid", "naive"}) {
     const std::vector<std::string> arguments = run_of(config, {"-p", prompt, "-ub", "32", "-n", "4"});
-    const Ended whole = run_tierd(arguments);  // makes the store, for the first of them
+    const Ended whole = run_tierd(arguments);  // the first run makes the store
     ASSERT_EQ(whole.status, 0) << whole.err;
     const uint64_t begin = now_ns();
     expect_undisturbed(arguments, whole.out);
@@ -122,7 +122,7 @@ TEST_P(Interruption, OfGenerating) {
   }
 }
 
-// Whoever reads the text has stopped to do so.
+// The reader of the text has stopped reading, so the pipe is full.
 TEST_P(Interruption, OfARunThatNobodyReads) {
   const std::vector<std::string> arguments = run_of("resident", {"-p", "First Citizen:", "-n", "24"});
   const Ended made = run_tierd(arguments);
@@ -134,7 +134,7 @@ TEST_P(Interruption, OfARunThatNobodyReads) {
   int ends[2];
   ASSERT_EQ(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
   while (write(ends[1], "full", 4) == 4) continue;
-  ASSERT_EQ(fcntl(ends[1], F_SETFL, 0), 0);  // the program waits in its write
+  ASSERT_EQ(fcntl(ends[1], F_SETFL, 0), 0);  // write() blocks from here on
   Program program(TIERD_BIN_TIERD, arguments, {.out = ends[1]});
   sleep_ns(2 * lasts_ns);
   const Ended ended = tell_to_end(program);

@@ -1,5 +1,5 @@
-// tier-compare and the server read the same text with the same configuration: what is judged is what is
-// served.
+// tier-compare and the server compute the same logits for the same text and configuration, so the loss
+// measured is that of the served model.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,11 +14,11 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kTokens = 64;  // of the text, behind the one that begins it
+constexpr size_t kTokens = 64;  // tokens after the token that begins the text
 
 class Judge : public Server {
  protected:
-  // Half of the demo in memory and half of its channels left out, by what is resident.
+  // Half of the demo's weights are resident, and a mask by residency leaves out half of its channels.
   static std::vector<std::string> half_left_out() {
     return {"-m",       kDemo,
             "--config", TIERD_SOURCE_DIR "/configs/activeflow.toml",
@@ -43,7 +43,7 @@ TEST_F(Judge, PrintsThePerplexityThatIsServed) {
 
   std::vector<std::string> served = half_left_out();
   served.insert(served.begin(), "serve");
-  // The loss may be more than tierd accepts by itself.
+  // The loss may be above the limit that tierd accepts without --force.
   for (const char* const argument : {"--port", "0", "-np", "1", "--force"}) served.emplace_back(argument);
   start_program(served);
   const std::string whole = file_text(text);

@@ -1,4 +1,4 @@
-// A model as files named Q4_K_M have it: most matrices in Q4_K, some in Q6_K, norms in F32.
+// A model with the encodings of files named Q4_K_M: most matrices in Q4_K, some in Q6_K, norms in F32.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ MemorySource mixed_source() {
            {"layers.1.up", Encoding::q5_k}}};
 }
 
-// The same values in f32.
+// The same tensors with all values decoded to f32.
 class DecodedSource : public TensorSource {
  public:
   explicit DecodedSource(const TensorSource& source) : source_(source), tensors_(source.tensors()) {
@@ -101,7 +101,7 @@ TEST_F(KQuants, GiveTheBitsOfTheirValuesInF32) {
     expect_the_same_bits(logits(gguf_, "f32", chunk), expected);
 }
 
-// Each weight is finite, and what becomes of them is not: no token can be chosen by such logits.
+// Each weight is finite, but the logits overflow. No token can be chosen by them.
 TEST_F(KQuants, LogitsThatAreNotFiniteEndTheText) {
   MemorySource source = mixed_source();
   for (uint32_t column = 0; column < kSuperBlock; ++column) source.set("out_norm", 0, column, 3e38f);
@@ -128,7 +128,7 @@ TEST_F(KQuants, AreRunFromAStoreWithLittleMemoryToo) {
   expect_the_same_bits(logits(store, "int8", 5, "60%"), logits(gguf_, "int8", 1));
 }
 
-// The length of their difference, relative to that of what is expected.
+// Returns the relative error: the length of the difference divided by the length of `expected`.
 double distance(const std::vector<float>& found, const std::vector<float>& expected) {
   EXPECT_EQ(found.size(), expected.size());
   double error = 0;
@@ -146,8 +146,8 @@ TEST_F(KQuants, AreNearWithInt8Activations) {
   EXPECT_LT(found, 0.1);
 }
 
-// In bundles and channels, where other blocks take their place: the finer they are the nearer, and in little
-// memory to the bit as in much.
+// Stores in bundles and channels are encoded anew. A finer encoding is nearer to the original, and a small
+// budget gives the same bits as a large one.
 TEST_F(KQuants, AreNearInLayoutsOfColumns) {
   const std::vector<float> expected = logits(gguf_, "f32", kGoldenTokens);
   const auto source = open_source(gguf_);

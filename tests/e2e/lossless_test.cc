@@ -1,5 +1,5 @@
-// Lossless means the same bits as our own resident run on the same instruction set: whatever is read when, by
-// whom and in which order, in whatever chunks and on however many threads.
+// Lossless means the same bits as the resident run on the same instruction set, whatever is read when, by
+// which device and in which order, in whatever chunks and on however many threads.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -62,8 +62,9 @@ class Lossless : public testing::TestWithParam<std::string> {
   static void SetUpTestSuite() { cache_ = use_test_cache(); }
   static void TearDownTestSuite() { std::filesystem::remove_all(cache_); }
 
-  // What is summed has another order of arithmetic than rows, but one and the same whatever is read when, and
-  // however it lies in the file, as `lay` says by turns (0, 1, 2). Also where only some neurons are active.
+  // Adding results has another order of arithmetic than placing rows. Within one layout the bits depend
+  // neither on the time of reads nor on the place in the file, which `lay` varies by `turn` (0, 1, 2), dense
+  // or sparse.
   static void every_way_sums_alike(const std::string& layout,
                                    const std::function<void(Config&, uint32_t turn)>& lay) {
     const Golden golden = read_golden(GetParam());
@@ -76,13 +77,13 @@ class Lossless : public testing::TestWithParam<std::string> {
         ASSERT_TRUE(expected.ok()) << expected.error().line();
         uint32_t tried = 0;
         for (const Variant& variant : variants()) {
-          // What is drawn for a step is for all of its tokens: only runs in equal chunks are alike.
+          // The random predictor draws a set for each step, so only runs with equal chunks agree.
           if (sparse ? variant.chunk != chunk : (variant.chunk == 1) != (chunk == 1)) continue;
           Config config = resident;
           variant.change(config);
           const uint32_t turn = tried % 3;
           lay(config, turn);
-          // Gaps that are read and that are not, directly and copied, by turns.
+          // Alternates gap reads and none, and direct landing and the bounce buffer.
           read_gaps(config, tried / 3 % 2 == 1 ? "64 KiB" : "0");
           land_reads(config, tried / 6 % 2 == 1 ? "bounce" : "direct");
           ++tried;
@@ -98,7 +99,7 @@ class Lossless : public testing::TestWithParam<std::string> {
   static inline std::string cache_;
 };
 
-// By cache.
+// Parameter: the cache.
 class SmallBudgets : public Lossless {};
 
 TEST_P(Lossless, EveryWayGivesTheBitsOfTheResidentRun) {
@@ -116,20 +117,20 @@ TEST_P(Lossless, EveryWayGivesTheBitsOfTheResidentRun) {
   }
 }
 
-// The FFN in bundles.
+// Cuts the FFN into bundles.
 TEST_P(Lossless, EveryWayGivesTheBitsOfTheResidentRunInBundles) {
-  // One of each kind of network and encoding: golden_test.cc bundles all models.
+  // One model of each kind of network and encoding; golden_test.cc bundles all models.
   static const std::set<std::string> kinds = {"llama2",          "llama2-bf16", "llama-fatrelu",
                                               "llama-odd-sizes", "opt",         "opt-f16",
                                               "falcon-grouped",  "persimmon",   "phi"};
   if (kinds.count(GetParam()) == 0) GTEST_SKIP() << "bundled as another one is";
-  // Bundled, and apart.
+  // With bundling, and with each piece as an extent of its own.
   every_way_sums_alike("neuron", [](Config& config, uint32_t turn) {
     if (turn == 1) config.bundling = "none";
   });
 }
 
-// Every matrix by its input channels.
+// Cuts every matrix by its input channels.
 TEST_P(Lossless, EveryWayGivesTheBitsOfTheResidentRunInChannels) {
   static const std::set<std::string> kinds = {
       "llama2",         "llama2-bf16", "gguf-llama-q4_0", "llama-odd-sizes", "opt",
@@ -138,8 +139,8 @@ TEST_P(Lossless, EveryWayGivesTheBitsOfTheResidentRunInChannels) {
   every_way_sums_alike("channel-group", [](Config& config, uint32_t turn) { config.layer_group = 1 + turn; });
 }
 
-// The embedded model's networks are many runs, some of which are read ahead, some stream by, through few
-// blocks: no pass waits for a block for ever.
+// The embedded model's networks have many runs. Some are prefetched and some streamed through few staging
+// blocks; no pass may wait for a block for ever.
 TEST_P(SmallBudgets, OfBundlesGiveTheBitsOfTheResidentRun) {
   std::vector<uint32_t> tokens;
   for (uint32_t i = 0; i < 10; ++i) tokens.push_back(3 + 7 * i);

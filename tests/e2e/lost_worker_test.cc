@@ -1,6 +1,6 @@
-// A DIMM's worker that fails or answers no more, in the middle of a text: the run goes on without it, its
-// neurons come from the store again and its keys and values from the tokens, and what is written is what the
-// resident run writes.
+// A DIMM's worker fails or stops answering in the middle of a text. The run continues without it: its neurons
+// are read from the store again, its keys and values are computed again from the tokens, and the text equals
+// that of the resident run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ using Tokens = std::vector<uint32_t>;
 constexpr uint32_t kPrompt = 12;
 constexpr uint32_t kMore = 14;
 
-// Where a worker waits that answers no more.
+// Blocks a worker that has stopped answering.
 class Stall {
  public:
   void wait() {
@@ -36,7 +36,7 @@ class Stall {
     left_ = true;
     changed_.notify_all();
   }
-  // Lets it go on, and waits until it does.
+  // Releases the worker and waits until it has continued.
   void end() {
     std::unique_lock lock(mutex_);
     over_ = true;
@@ -52,7 +52,7 @@ class Stall {
 
 enum class Fails : uint8_t { completes_as_lost, throws, stalls };
 
-// A worker that fails with a message that it was sent.
+// A worker that fails at a given message.
 class FailingWorker final : public Agent {
  public:
   FailingWorker(std::unique_ptr<Agent> agent, Fails how, uint32_t at, Stall* stall)
@@ -86,8 +86,8 @@ class FailingWorker final : public Agent {
 };
 
 struct Failure {
-  uint16_t agent = 0;  // 0: nobody fails
-  uint32_t at = 0;     // of its messages
+  uint16_t agent = 0;  // 0: no agent fails
+  uint32_t at = 0;     // which of its messages
   Fails how = Fails::completes_as_lost;
 };
 
@@ -130,10 +130,10 @@ class LostWorker : public testing::Test {
 
   struct Said {
     std::vector<Tokens> texts;
-    std::vector<std::vector<float>> logits;  // the last of each
+    std::vector<std::vector<float>> logits;  // the last logits of each text
     std::vector<std::string> errors;
     Losses losses;
-    uint32_t workers = 0;  // in the end
+    uint32_t workers = 0;  // at the end
     uint64_t sent = 0;     // messages
     StepTimes decode;
     SchedulerCounters counters;
@@ -144,10 +144,10 @@ class LostWorker : public testing::Test {
     config.tier("ndp").count = 4;
     return config;
   }
-  // The agents are the store's, then those of tiers by height and name.
+  // Agents are numbered from the store's agent on, then by the height and name of their tiers.
   static constexpr uint16_t kFirstWorker = 3;
 
-  // Two texts at once, one that begins later.
+  // Generates two texts at once; the second begins later.
   static Said say(Config config, std::vector<Failure> failures) {
     config.threads = 1;
     config.bind = false;
@@ -164,7 +164,7 @@ class LostWorker : public testing::Test {
       const auto fails = std::ranges::find(failures, number, &Failure::agent);
       if (fails == failures.end()) return;
       agent.agent = std::make_unique<FailingWorker>(std::move(agent.agent), fails->how, fails->at, &stall);
-      *fails = {};  // those that come in its place are whole
+      *fails = {};  // an agent made in place of a lost one does not fail
     };
     Said said;
     auto made = make_runtime(config, options);
@@ -249,7 +249,7 @@ TEST_F(LostWorker, KeysAndValuesAreComputedAgain) {
 }
 
 TEST_F(LostWorker, AnotherMayFailAfterIt) {
-  // Agents are numbered anew: what was the third is the second now.
+  // After a loss agents are numbered anew: the third worker becomes the second.
   const Said said = say(hermes(), {{kFirstWorker, 40}, {kFirstWorker + 2, 120}});
   check(said);
   EXPECT_GE(said.losses.agents, 1u);
@@ -273,7 +273,7 @@ TEST_F(LostWorker, AThreadThatStallsIsLeftBehind) {
   EXPECT_EQ(said.losses.agents, 1u);
 }
 
-// The run before it can be played again, up to the step that was lost.
+// The trace can be replayed up to the step that was lost.
 TEST_F(LostWorker, ATraceEndsWithIt) {
   Config config = hermes();
   config.trace = cache_ + "/lost.trace";
@@ -288,7 +288,7 @@ TEST_F(LostWorker, ATraceEndsWithIt) {
 }
 
 TEST_F(LostWorker, WhatNobodyElseCanDoEndsTheTexts) {
-  // The tier that computes what is dense.
+  // The failing agent belongs to the tier that computes the dense segments.
   const Said said = say(hermes(), {{kFirstWorker + 4, 600}});
   ASSERT_EQ(said.errors.size(), 2u);
   for (const std::string& error : said.errors) {

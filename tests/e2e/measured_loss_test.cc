@@ -1,5 +1,5 @@
-// The verdict of tier-compare on a lossy configuration stands beside the model: tierd says it when it starts,
-// and refuses what is not the model's text any more.
+// The store keeps tier-compare's verdict on a lossy configuration. tierd prints the verdict at start, and
+// refuses a configuration whose loss is too large.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -20,7 +20,7 @@ const std::string kHeldOut = kDemo + "/held-out.txt";
 
 class MeasuredLossOfRuns : public ProgramTest {
  protected:
-  // Without parents a table of states leaves out most of what fires.
+  // Without tables of parents, a state table misses most of the neurons that fire.
   static std::vector<std::string> arguments_of(const std::string& configuration) {
     std::vector<std::string> arguments = {"--config", config_file(configuration), "-m", kDemo, "-t", "1"};
     if (configuration == "papers/hermes")
@@ -41,7 +41,7 @@ class MeasuredLossOfRuns : public ProgramTest {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run_program(TIERD_BIN_COMPARE, arguments);
   }
-  // The only verdict that was kept.
+  // Returns the only verdict that was kept.
   std::string kept() const {
     std::string file;
     for (const auto& entry : fs::recursive_directory_iterator(cache())) {
@@ -107,7 +107,7 @@ TEST_F(MeasuredLossOfRuns, StandsInPlanAndReport) {
   EXPECT_EQ(text.status, 0) << text.err;
   for (const char* part : {"\nmeasured loss: KL ", "  loss         KL ", "  used         "})
     EXPECT_THAT("\n" + text.err, HasSubstr(part));
-  // Other settings, another verdict.
+  // Other settings have a verdict of their own.
   std::vector<std::string> other = tables;
   other.insert(other.end(), {"--set", "predictor.threshold=0.6"});
   EXPECT_THAT(run("llm-in-a-flash", other).err, HasSubstr("loss not measured: "));
@@ -127,7 +127,7 @@ TEST_F(MeasuredLossOfRuns, OfLosslessConfigurationsNothingIsSaid) {
   EXPECT_EQ(kept(), "");
 }
 
-// The command can be typed as it stands, whatever the names of its files are.
+// The command in the message can be typed as it is, whatever characters its file names have.
 TEST_F(MeasuredLossOfRuns, IsMeasuredByTheCommandThatIsNamed) {
   const std::string odd = folder().path() + "/it's $HOME";
   fs::create_directories(odd);
@@ -178,7 +178,7 @@ TEST_F(MeasuredLossOfRuns, ThatCannotBeKeptIsPrintedAllTheSame) {
   EXPECT_THAT(compared.out, HasSubstr("perplexity"));
 }
 
-// Rows of one step share what a cache-aware mask uses.
+// The rows of one step share the set that a cache-aware mask uses.
 TEST_F(MeasuredLossOfRuns, OfManyRowsAtOnceIsNotKept) {
   const Ended compared =
       compare("activeflow", {"--set", "tiers.dram.capacity=50%", "-c", "128", "--step-tokens", "32"});
@@ -186,7 +186,7 @@ TEST_F(MeasuredLossOfRuns, OfManyRowsAtOnceIsNotKept) {
   EXPECT_THAT(compared.out, HasSubstr("the verdict was not kept: several tokens of a step"));
 }
 
-// The loss of a mask that follows residency is measured for one memory.
+// A mask that depends on residency has a measured loss for one capacity only.
 TEST_F(Server, SaysTheLossOfAnotherCapacity) {
   const std::vector<std::string> lossy = {
       "--config", config_file("activeflow"),  "--set", "predictor.sparsity=0.95", "--set", "run.ubatch=8",

@@ -1,5 +1,5 @@
-// A run inside limits on its memory: it takes what they leave, or says in a line that this is too little. It
-// is never killed.
+// Runs under memory limits use the memory that the limits leave, or print one line that it is too little. No
+// run is killed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@ using testing::HasSubstr;
 
 class MemoryLimitsOfPrograms : public ProgramTest {
  protected:
-  // The demo model writes; `before` is shell that sets the limit.
+  // Generates with the demo model. `before` is shell code that sets the limit.
   static Ended limited(const std::string& before, const std::string& more = "") {
     return run_program("/bin/bash",
                        {"-c", before + " && exec " TIERD_BIN_TIERD " --config " + config_file("hybrid") +
@@ -50,7 +50,7 @@ TEST_F(MemoryLimitsOfPrograms, UlimitLeavesWhatItLeaves) {
   }
 }
 
-// A program ends by itself however little it may have. 127 is the loader's word, before main.
+// A program exits by itself under any limit. Status 127 comes from the loader, before main().
 TEST_F(MemoryLimitsOfPrograms, NoneAborts) {
   if (kSanitized) GTEST_SKIP() << "sanitizers take terabytes of addresses";
   const std::string out = folder().path() + "/converted";
@@ -79,12 +79,12 @@ TEST_F(MemoryLimitsOfPrograms, ACapacityBeyondThemIsRefusedUnlessForced) {
   EXPECT_EQ(forced.status, 0) << forced.err;
 }
 
-// Returns the file that the predictor of a configuration reads; empty: none.
+// Returns the file of the configuration's predictor, or "".
 std::string tables_of(const std::string& config) {
   return config == "llm-in-a-flash" ? kDemo + "/predictor-r32.safetensors" : "";
 }
 
-// In groups from less than the program itself to plenty.
+// Tries cgroups from less memory than the program itself needs to plenty.
 TEST_F(MemoryLimitsOfPrograms, ACgroupNeverKills) {
   if (kSanitized) GTEST_SKIP() << "sanitizers take memory that no plan knows of";
   const std::string in_group = TIERD_SOURCE_DIR "/tests/bench/cgroup_run";
@@ -107,7 +107,7 @@ TEST_F(MemoryLimitsOfPrograms, ACgroupNeverKills) {
   EXPECT_GE(written, 9u);
 }
 
-// --check needs no more memory than the run: it measures rates in a part of what is left.
+// --check needs no more memory than the run: it measures rates in a part of the memory that is left.
 TEST_F(MemoryLimitsOfPrograms, ACheckIsNotKilledWhereARunIsNot) {
   if (kSanitized) GTEST_SKIP() << "sanitizers take memory that no plan knows of";
   const std::string in_group = TIERD_SOURCE_DIR "/tests/bench/cgroup_run";

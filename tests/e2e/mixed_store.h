@@ -1,4 +1,4 @@
-// Golden models that are stored in several encodings, and a predictor and a quantizer that mix them.
+// Stores of golden models in several encodings, and a predictor and a quantizer that mix them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 
 namespace tierd {
 
-// Returns what runs the model from a store made at `directory`.
+// Writes the model's store at `directory` and returns a configuration that runs it.
 inline Config store_of_editions(const std::string& model, const std::string& directory, Layout layout,
                                 const std::vector<Encoding>& editions) {
   Config config = golden_config(model);
@@ -29,8 +29,8 @@ inline Config store_of_editions(const std::string& model, const std::string& dir
   return config;
 }
 
-// Three of five neurons of each network that is cut into neurons, by tables of random numbers beside the
-// store, which rank them one way or another.
+// Predicts three of five neurons of each network that is cut into neurons. Tables of random numbers beside
+// the store rank them.
 inline void use_random_ranks(Config& config) {
   constexpr uint32_t kRank = 4;
   const auto manifest = read_manifest(config.model);
@@ -53,7 +53,7 @@ inline void use_random_ranks(Config& config) {
   config.predictor = {"low-rank", {}, tables, {{"keep", 0.6, "test"}}};
 }
 
-// "q8_0,q4_0".
+// Returns "q8_0,q4_0".
 inline std::string listed(const std::vector<Encoding>& encodings) {
   std::string list;
   for (const Encoding encoding : encodings) list += (list.empty() ? "" : ",") + std::string(name(encoding));

@@ -1,4 +1,4 @@
-// Toy mixtures: nearly all of their weights are in experts.
+// Toy mixtures. Nearly all of their weights are in experts.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ inline ModelConfig mixture(const std::string& family) {
   return c;
 }
 
-// As `tier-train router` does.
+// Writes the routers as `tier-train router` does.
 inline void write_routers(const TensorSource& source, const std::string& path) {
   const ModelConfig& config = source.config();
   std::vector<SafetensorsEntry> entries;

@@ -1,5 +1,5 @@
-// Mixtures of experts, larger than the memory they have: the bits of the resident run, whichever experts
-// stay.
+// Mixtures of experts that do not fit their memory give the bits of the resident run, whichever experts stay
+// resident.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -19,7 +19,7 @@ class Mixture : public StreamedMixture {
   Mixture() : StreamedMixture(Encoding::q8_0, {.quiet = true}) { write_routers(*source_, routers()); }
   std::string routers() const { return path("routers.safetensors"); }
 
-  // Some are hotter than others, in each layer others.
+  // Writes a file in which each layer has hot experts of its own.
   std::string hot_set() const {
     std::vector<SafetensorsEntry> entries;
     for (const char* layer : {"0", "1", "2"})
@@ -35,7 +35,7 @@ class Mixture : public StreamedMixture {
     return path("heat.safetensors");
   }
 
-  // `first` tokens as a prompt, then one a step.
+  // Feeds `first` tokens as a prompt, then one token a step.
   Ran run(const Config& config, uint32_t first) const {
     Ran ran;
     ran.logits = play(config, first, tokens_.size(), [&](Runtime& runtime) {
@@ -43,7 +43,7 @@ class Mixture : public StreamedMixture {
       for (SiteId s = 0; s < plan.sites.size(); ++s) {
         const SiteUse& use = runtime.scheduler().use()[s];
         if (!plan.sites[s].chosen()) {
-          // A prompt passes by, and leaves nothing.
+          // The reads of a prompt do not displace weights that every step uses.
           if (!plan.sites[s].given() && config.cache.name != "none") {
             EXPECT_LE(use.misses, plan.sites[s].n) << plan.sites[s].name << " is used whole, and stays";
           }
@@ -85,7 +85,7 @@ TEST_P(Mixture, StreamedAtAQuarterOfTheMemoryItSaysTheSame) {
   }
 }
 
-// Without any cache, on several threads, and with agents and reads in another order.
+// Varies the cache, the number of threads and the order of agents and reads.
 TEST_P(Mixture, WhateverIsReadWhenItSaysTheSame) {
   const Ran resident = run(config("pinned", "all"), 5);
   Config none = config("none", "25%");
@@ -98,7 +98,7 @@ TEST_P(Mixture, WhateverIsReadWhenItSaysTheSame) {
     expect_the_same_bits(run(changed, 5).logits, resident.logits);
 }
 
-// The next layer's router, asked early: a guess that costs reads, never a bit.
+// Predicting with the next layer's router: a wrong prediction costs reads and changes no bit.
 TEST_P(Mixture, TheNextRouterReadsAhead) {
   const Ran resident = run(config("pinned", "all"), 1);
   Config ahead = config("lru", "30%");
@@ -110,7 +110,7 @@ TEST_P(Mixture, TheNextRouterReadsAhead) {
   EXPECT_GT(ran.experts.foreseen, 0u);
   EXPECT_GT(ran.experts.right, 0u);
   EXPECT_EQ(ran.experts.foreseen, ran.experts.wanted) << "as many as the router chooses";
-  // The routers lie in the model: nobody has to write them into a file.
+  // The model has the routers already, so no separate file is needed.
   Config of_model = ahead;
   of_model.predictor.tensors = "model";
   const Ran the_same = run(of_model, 1);
@@ -123,7 +123,7 @@ TEST_P(Mixture, TheNextRouterReadsAhead) {
   expect_the_same_bits(with_more.logits, resident.logits);
   EXPECT_EQ(with_more.experts.foreseen, 2 * ran.experts.foreseen);
   EXPECT_GE(with_more.experts.right, ran.experts.right);
-  // Where the guesses are not good enough, only the first of them were read.
+  // Where the precision is too low, prefetching stops after the first predictions.
   Config sure = of_model;
   sure.predictor.settings = {{"least_precision", 1.0, "test"}};
   const Ran surely = run(sure, 1);

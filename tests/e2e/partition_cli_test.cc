@@ -1,4 +1,4 @@
-// tier-profile --frequencies and tier-partition, as a user meets them.
+// Runs tier-profile --frequencies and tier-partition as a user does.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ class PartitionCli : public ProgramTest {
     return run_program(TIERD_BIN_PARTITION, std::move(more));
   }
   std::string output() const { return folder().path() + "/partition.safetensors"; }
-  // Two sites of 40 neurons of 1 KiB.
+  // Returns two sites of 40 neurons of 1 KiB.
   static SafetensorsBuilder sound() {
     SafetensorsBuilder file;
     for (const char* site : {"layers.0.ffn", "layers.1.ffn"}) {

@@ -1,5 +1,5 @@
-// --check answers from the headers of a model's files: nothing is written, the weights need not be there, and
-// whatever a run would refuse is refused.
+// --check needs only the headers of a model's files: it writes nothing, reads no weights, and refuses
+// whatever a run would refuse.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -27,7 +27,7 @@ using testing::Not;
 
 class PlanFromHeader : public ProgramTest {
  protected:
-  // A GGUF file of such a shape whose weights are holes.
+  // Returns a GGUF file of this shape whose weights are file holes.
   std::string hollow(const std::string& shape, const std::string& encoding = "q4_0") const {
     const std::string path =
         folder().path() + "/" + fs::path(shape).stem().string() + "-" + encoding + ".gguf";
@@ -51,8 +51,8 @@ class PlanFromHeader : public ProgramTest {
   }
 };
 
-// A model that fits most disks, of which a part has room in memory: a plan is refused where the store's disk
-// has no room for it.
+// A model that fits most disks and of which a part fits in memory. A plan is refused where the store's disk
+// has too little space.
 TEST_F(PlanFromHeader, OfALargeModelWritesNothing) {
   const std::string model = hollow("llama-2-13b");
   const Ended run = run_tierd(
@@ -61,16 +61,16 @@ TEST_F(PlanFromHeader, OfALargeModelWritesNothing) {
   EXPECT_THAT(cached(), IsEmpty());
   const json plan = json::parse(run.out);
   EXPECT_EQ(plan["store"]["made"], false);
-  // 13 billion weights of four bits and a half, and little beside.
+  // 13 billion weights of 4.5 bits and little more.
   EXPECT_NEAR(plan["store"]["to_write_bytes"].get<double>(), 7.32e9, 0.1e9);
   EXPECT_GT(plan["tiers"][0]["budget"]["least_bytes"], 0);
   EXPECT_EQ(plan["encoded_anew"], json::array());
-  // What is in memory, and what is read, is what the cache's policy comes to.
+  // Simulating the cache's policy gives the resident bytes and the bytes read.
   const json& expected = plan["expected"];
   const double all =
       expected["flash_bytes_per_token"].get<double>() + expected["resident_bytes_per_token"].get<double>();
   EXPECT_NEAR(all, 7.23e9, 0.1e9);
-  // Nobody can measure a disk by holes.
+  // A file of holes cannot be used to measure the disk.
   EXPECT_TRUE(expected["tokens_per_second"].is_null());
   EXPECT_THAT(expected["unknown"].get<std::string>(), HasSubstr("has holes"));
   if (kSanitized) return;
@@ -106,7 +106,7 @@ TEST_F(PlanFromHeader, SaysWhatIsEncodedAnewAndWhatIsUnknown) {
   EXPECT_THAT(mixture.out, HasSubstr("unknown: what a token needs depends on the text; "));
 }
 
-// What tiers above recode to is not stored; the price is said before anything is written, and after a run.
+// Editions made for an upper tier are not stored. --check and the report print their cost.
 TEST_F(PlanFromHeader, SaysWhatIsRecodedAndWhatThatCosts) {
   const std::vector<std::string> gpu = {
       "--set", "model.layout=neuron",       "--set", "tiers.dram.compute=false",
@@ -159,7 +159,7 @@ TEST_F(PlanFromHeader, SaysWhatIsRecodedAndWhatThatCosts) {
   EXPECT_GT(report["recoded"][1]["encoded_bytes_per_second"], 0);
 }
 
-// What --check expects of the disk is what a run asks of it: the policy is played, and not guessed.
+// The flash bytes that --check expects are those of a run, because it simulates the cache's policy.
 TEST_F(PlanFromHeader, BytesFromFlashAreThoseOfARun) {
   for (const char* cache : {"pinned", "lru", "none"}) {
     SCOPED_TRACE(cache);
@@ -178,7 +178,7 @@ TEST_F(PlanFromHeader, BytesFromFlashAreThoseOfARun) {
     const double bytes = json::parse(ended.out)["report"]["decode"]["wanted_bytes"].get<double>();
     for (const Ended* check : {&before, &after}) {
       const double expected = json::parse(check->out)["expected"]["flash_bytes_per_token"].get<double>();
-      // A text uses some rows of the embedding again; here every token is another one.
+      // --check assumes that every token reads another embedding row; a text uses some rows again.
       EXPECT_GT(expected / bytes, 0.98);
       EXPECT_LT(expected / bytes, 1.15);
     }
@@ -199,7 +199,7 @@ TEST_F(PlanFromHeader, WhatCannotRunIsRefused) {
   fs::resize_file(short_file, fs::file_size(short_file) - 4096);
   expect_refused(check(short_file), "tinyllama-1-f16.gguf: tensor");
 
-  // All of the header, and of the holes a few.
+  // The whole header and a part of the holes.
   std::string text(8 << 20, '\0');
   std::ifstream(model, std::ios::binary).read(text.data(), static_cast<std::streamsize>(text.size()));
   const auto altered = [&](const std::string& from, const std::string& to) {
@@ -229,7 +229,7 @@ TEST_F(PlanFromHeader, WhatCannotRunIsRefused) {
 }
 
 TEST_F(PlanFromHeader, WhatIsTooLargeIsNamed) {
-  // Some 700 GB.
+  // About 700 GB.
   const std::string shape = folder().path() + "/deep.toml";
   std::string text = file_text(TIERD_SOURCE_DIR "/configs/models/tinyllama-1.1b.toml");
   const size_t layers = text.find("n_layers = 22");
@@ -241,7 +241,7 @@ TEST_F(PlanFromHeader, WhatIsTooLargeIsNamed) {
   expect_refused(check(model, {"--config", config_file("activeflow")}), "extents of this model");
 }
 
-// The run itself refuses before it converts anything, whatever a strategy refuses included.
+// A run refuses before it converts anything, also where a strategy is the reason.
 TEST_F(PlanFromHeader, ARunRefusesBeforeItWrites) {
   const std::string model = kDemo;
   const std::string tables = folder().path() + "/wrong.safetensors";

@@ -1,4 +1,4 @@
-// A planted model as a user makes and runs it.
+// Makes and runs a planted model as a user does.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -45,7 +45,7 @@ position = "rope_interleaved"
 rope_theta = 10000.0
 )";
 
-// The words behind a prompt, whose last letter turns round first.
+// Returns the words after a prompt. The last letter changes first, as on a counter.
 std::string words_after(const std::string& prompt, int words) {
   std::string word = prompt.substr(prompt.rfind(' ') + 1), text;
   for (; words > 0; --words) {
@@ -84,7 +84,7 @@ TEST_F(Planted, TierdContinuesTheIds) {
   }
 }
 
-// Leaving out half of the channels changes no word, and a store and a GGUF file hold the same model.
+// Leaving out half of the channels changes no word. A store and a GGUF file hold the same model.
 TEST_F(Planted, ChannelsContinueTheIdsToo) {
   const std::string shape = folder().write("llama.toml", kLlamaShape);
   const auto made = [&](const std::string& to, std::vector<std::string> more) {

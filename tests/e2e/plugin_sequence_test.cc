@@ -1,4 +1,4 @@
-// Predictors hear of sequences: from a session's first token to its end, or until it is cleared.
+// Predictors are called for each sequence from a session's first token until it ends or is cleared.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,7 +44,7 @@ class SequencesTest : public testing::Test {
     EXPECT_TRUE((*runtime)->load().ok());
     return std::move(*runtime);
   }
-  // The golden's tokens from `first` on; what went wrong, or nothing.
+  // Appends the golden tokens from `first` on. Returns the error, or "".
   static std::string append(Session& session, uint32_t first, uint32_t count) {
     const auto logits = session.append(std::span(golden_.tokens).subspan(first, count));
     return logits.ok() ? "" : logits.error().line();
@@ -55,7 +55,7 @@ class SequencesTest : public testing::Test {
   int begin_answers_ = TIERD_OK;
   int end_answers_ = TIERD_OK;
   bool predict_throws_ = false;
-  std::map<uint64_t, uint32_t> rows_of_;  // seen by sequence
+  std::map<uint64_t, uint32_t> rows_of_;  // rows seen, by sequence
   static inline Golden golden_;
 
  private:
@@ -81,7 +81,7 @@ TEST_F(SequencesTest, BeginWithTheFirstTokenAndEndWithTheSession) {
     EXPECT_THAT(calls(), ElementsAre("end 0"));
     const std::vector<uint32_t> too_many(runtime->engine().context() + 1, 1);
     EXPECT_FALSE(session.append(too_many).ok());
-    EXPECT_THAT(calls(), IsEmpty());  // no token came so far
+    EXPECT_THAT(calls(), IsEmpty());  // no token reached the predictor
     EXPECT_TRUE(session.append_with_loss(golden_.tokens).ok());
     EXPECT_THAT(calls(), ElementsAre("begin 0"));
   }
@@ -139,11 +139,11 @@ TEST_F(SequencesTest, AQuarantinedPredictorIsNotToldOfTheEnd) {
   predict_throws_ = true;
   EXPECT_EQ(append(session, 0, 3), "predictor 'probe': predict: answered -4: no idea");
   session.clear();
-  EXPECT_EQ(append(session, 0, 3), "");  // its one fault failed one request
+  EXPECT_EQ(append(session, 0, 3), "");  // its single fault failed one request
   EXPECT_THAT(calls(), ElementsAre("begin 0"));
 }
 
-// What a predictor hears is part of a trace.
+// The calls about sequences are part of a trace.
 TEST_F(SequencesTest, AReplayTellsThemAgain) {
   const TempFolder folder;
   config_.trace = folder.path() + "/run.trace";

@@ -1,4 +1,4 @@
-// Tensors of plugins through the whole stack: read from a file, within the budget, multiplied by the tier.
+// Tensors of plugins through the whole stack: read from a file, budgeted, multiplied by the tier.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ struct Values {
 
 class PluginTensorsTest : public testing::Test {
  protected:
-  // With the store made: a run that makes one creates its strategies twice, once to see whether they refuse.
+  // Makes the store first: a run that makes a store creates its strategies twice, once as a check.
   static void SetUpTestSuite() {
     cache_ = use_test_cache();
     const auto made = prepare_run(config(""), options());
@@ -73,8 +73,8 @@ class PluginTensorsTest : public testing::Test {
   static inline std::string cache_;
 };
 
-// Checks y = x W^T for `rows` rows against a naive twin in double. A row's bits depend on no other row: they
-// are kept in `alone` by the row's number.
+// Checks y = x W^T for `rows` rows against a naive twin in double. A row's bits must not depend on other
+// rows: `seen` keeps them by the row's number.
 void expect_linear(const tierd_host& host, uint32_t tensor, const Values& w, const std::vector<float>& x,
                    uint32_t rows, std::map<uint32_t, std::vector<float>>& seen) {
   const uint64_t n_out = w.shape[0], n_in = w.shape[1];
@@ -96,7 +96,7 @@ void expect_linear(const tierd_host& host, uint32_t tensor, const Values& w, con
         sum += product;
         magnitude += std::abs(product);
       }
-      // The weights are exact in f32 whatever their encoding; a value goes through no more than n_in + 1
+      // The weights are exact in f32 whatever their encoding. A value goes through no more than n_in + 1
       // roundings of half a unit in the last place, 2^-24 each.
       const double bound = static_cast<double>(n_in + 1) * 0x1p-24 * magnitude;
       ASSERT_NEAR(of_row[i], sum, bound) << name(w.encoding) << " " << n_out << " x " << n_in << ", row "
@@ -195,7 +195,7 @@ TEST_F(PluginTensorsTest, WhatPluginsCannotBeShownIsRefused) {
   EXPECT_THAT(refusal("F16", {1ull << 32, 0}, 0), HasSubstr("is a matrix of 4294967296 x 0"));
 }
 
-// A terabyte that is not there: whoever read it before asking would not come back.
+// The file has a hole of one terabyte. Reading it before checking its size would not end.
 TEST_F(PluginTensorsTest, WhatDoesNotFitIsRefusedBeforeItIsRead) {
   constexpr uint64_t kBytes = uint64_t{1} << 40;
   for (const std::vector<uint64_t>& shape : {std::vector<uint64_t>{kBytes / 4}, {1u << 19, 1u << 19}}) {
@@ -215,7 +215,7 @@ TEST_F(PluginTensorsTest, WhatDoesNotFitIsRefusedBeforeItIsRead) {
       EXPECT_THAT(plan.error().line(), testing::EndsWith(": give that much, or --fit"));
       EXPECT_EQ(plan.error().line().find('\n'), std::string::npos);
     }
-    // A swap has what the run has.
+    // A swap is limited by the memory of the run.
     Config config = PluginTensorsTest::config("");
     auto runtime = make_runtime(config, options());
     ASSERT_TRUE(runtime.ok()) << runtime.error().line();
@@ -240,7 +240,7 @@ TEST_F(PluginTensorsTest, AreCountedAndLeaveWithTheirPlugin) {
     }
     return UINT64_MAX;
   };
-  // To the byte: with the least capacity it runs, with a byte less it does not.
+  // The least capacity is exact: the run works with it and not with one byte less.
   auto plan = plan_run(config, options());
   ASSERT_TRUE(plan.ok()) << plan.error().line();
   EXPECT_EQ(plan->memory.tiers.front().tables, (kBytes - 40 + 63) / 64 * 64 + 40);

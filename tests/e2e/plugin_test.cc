@@ -1,5 +1,5 @@
-// Strategies through the whole stack: faulty ones fail their request and nothing else, and one may take
-// another's place between two steps without a token changing.
+// Strategies through the whole stack: a faulty one fails only its request, and swapping a strategy between
+// two steps changes no token.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -39,14 +39,14 @@ class Plugins : public testing::Test {
     config.cache.name = cache;
     return config;
   }
-  // All tokens, the first ones as a batch.
+  // Feeds all tokens, the first ones as a batch.
   static Status run(Runtime& runtime, std::vector<float>& logits) {
     TIERD_TRY(feed(runtime.engine(), tokens_, 0, kPrompt, logits));
     for (uint32_t i = kPrompt; i < tokens_.size(); ++i)
       TIERD_TRY(feed(runtime.engine(), tokens_, i, 1, logits));
     return {};
   }
-  // Nothing is in flight, leased or lost.
+  // Expects that nothing is in flight, leased or lost.
   static void expect_nothing_lost(Runtime& runtime) {
     ASSERT_TRUE(runtime.engine().drain().ok());
     EXPECT_EQ(runtime.dispatcher().in_flight(), 0u);
@@ -158,7 +158,7 @@ TEST_F(Plugins, OneThatCannotBeMadeIsRefusedAtTheStart) {
     SCOPED_TRACE(faulty.name);
     const auto runtime = make_runtime(config(faulty.name), quiet());
     ASSERT_FALSE(runtime.ok());
-    // A plugin that says why it answers TIERD_E_INVALID refuses what it was given.
+    // A plugin that gives a reason with TIERD_E_INVALID refuses its arguments.
     EXPECT_EQ(runtime.code(),
               std::string(faulty.name) == "create_fails" ? Code::invalid_argument : Code::plugin_fault);
     EXPECT_THAT(runtime.error().line(), HasSubstr(faulty.name));
@@ -197,7 +197,7 @@ TEST_F(Plugins, AFallbackIsCheckedAtTheStart) {
   EXPECT_EQ(plan_run(config, quiet()).code(), Code::plugin_fault);
 }
 
-// What a lossy predictor leaves out counts as zero, whatever else lies in memory.
+// Neurons that a lossy predictor leaves out count as zero, also where they are resident.
 TEST_F(Plugins, ALossyPredictorGivesTheSameWhateverTheCache) {
   const auto run_with = [&](double p, const char* cache, uint32_t threads) {
     Config config = Plugins::config(cache);
@@ -238,7 +238,7 @@ TEST_F(Plugins, CachesTakeEachOthersPlaceDuringAGeneration) {
     }
     expect_the_same_bits(logits, expected_);
     expect_nothing_lost(runtime);
-    // One that cannot come leaves the old one where it is.
+    // If the new strategy cannot be created, the old one stays.
     EXPECT_FALSE(runtime.swap("cache", StrategyConfig{"create_fails"}).ok());
     EXPECT_FALSE(runtime.swap("cache", StrategyConfig{"no_such"}).ok());
     logits.clear();

@@ -1,5 +1,5 @@
-// M2Cache's three memories while something goes wrong: layers are loaded ahead into DRAM, neurons of several
-// editions go from there to a GPU, and the disk fails or the budget moves meanwhile.
+// M2Cache's three memories under faults: layers are preloaded into DRAM and neurons of several editions move
+// from there to a GPU, while the disk fails or the budget changes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -41,7 +41,7 @@ class Preloading : public testing::Test {
     config_.tier("dram").cache.name = "layers";
   }
 
-  // Reads through a disk with that place.
+  // Returns a runtime that reads through a device with this bad place.
   std::unique_ptr<Runtime> start(BadPlace& place) const {
     RuntimeOptions options;
     options.quiet = true;
@@ -71,7 +71,7 @@ class Preloading : public testing::Test {
   TempFolder folder_;
 };
 
-// Whichever read comes next goes wrong, once or twice: it is made again, by whoever preloads or by the pass.
+// The next read fails once or twice. The preload or the pass reads again.
 TEST_F(Preloading, OutlivesReadsThatFail) {
   uint64_t failed_ahead = 0;
   for (const BadRead kind : {BadRead::io_error, BadRead::invalid, BadRead::flipped_bit}) {
@@ -97,8 +97,8 @@ TEST_F(Preloading, OutlivesReadsThatFail) {
   EXPECT_GT(failed_ahead, 0U);
 }
 
-// A disk that fails for good ends the step, with the place in the store; once it is whole again the step is
-// made, and every other.
+// A disk that fails for good ends the step with an error that names the place in the store. Once the disk
+// works again, the step succeeds, and so do all later ones.
 TEST_F(Preloading, EndsOneStepWhereTheDiskFailsForGood) {
   for (uint64_t seed = 1; seed <= 6; ++seed) {
     SCOPED_TRACE(seed);
@@ -130,7 +130,7 @@ TEST_F(Preloading, EndsOneStepWhereTheDiskFailsForGood) {
   }
 }
 
-// DRAM shrinks and grows between the steps, while layers are on their way there.
+// DRAM shrinks and grows between steps while layers are in flight to it.
 TEST_F(Preloading, LosesNoBitWhereTheBudgetMoves) {
   const std::map<uint32_t, const char*> budgets = {{2, "30%"}, {4, "70%"},  {6, "1"},
                                                    {9, "all"}, {11, "35%"}, {13, "50%"}};

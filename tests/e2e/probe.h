@@ -1,4 +1,4 @@
-// The probe plugin as a test uses it: found by its name, with hooks that the test sets.
+// Installs the probe plugin by its name and gives a test access to its hooks.
 #pragma once
 
 #include <dlfcn.h>
@@ -11,7 +11,7 @@
 
 namespace tierd {
 
-// The one of the process, whoever loaded the plugin first.
+// Returns the probe of this process: the plugin's library has one, whichever code loads it first.
 inline Probe& the_probe() {
   static Probe* const probe = [] {
     const std::string path = TIERD_PROBE_DIR "/predictor-probe.so";
@@ -24,7 +24,7 @@ inline Probe& the_probe() {
   return *probe;
 }
 
-// Asks the probe in place of the predictor.
+// Configures the probe as the predictor and clears its hooks.
 inline void use_probe(Config& config) {
   config.plugin_path = TIERD_PROBE_DIR;
   config.predictor.name = "probe";

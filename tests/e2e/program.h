@@ -1,4 +1,4 @@
-// One of our programs as a child: what it printed and how it ended. It dies with the test.
+// Runs a built program as a child and returns its output and exit status. The child dies with the test.
 #pragma once
 
 #include <fcntl.h>
@@ -17,15 +17,15 @@
 
 namespace tierd {
 
-// Where a child's stream goes instead of into a file of the test.
+// Descriptors for the child's streams in place of the test's files.
 struct Streams {
-  int in = -1;   // a descriptor of ours
-  int out = -1;  // another one
+  int in = -1;   // a descriptor of the test
+  int out = -1;  // a descriptor of the test
   bool close_in = false;
   bool close_out = false;
   bool close_err = false;
-  bool ignore_pipe = false;            // SIGPIPE, as some parents leave it
-  std::function<void()> prepare = {};  // called in the child, before it becomes the program
+  bool ignore_pipe = false;            // ignore SIGPIPE, as some parents leave it
+  std::function<void()> prepare = {};  // called in the child before exec
 };
 
 struct Ended {
@@ -74,7 +74,7 @@ class Program {
 
   void kill(int number) const { ::kill(pid_, number); }
   pid_t pid() const { return pid_; }
-  // What it has printed up to now.
+  // Return the output up to now.
   std::string out() const { return file_text(folder_.path() + "/out"); }
   std::string err() const { return file_text(folder_.path() + "/err"); }
 
@@ -99,7 +99,7 @@ inline Ended run_tierd(std::vector<std::string> arguments, const Streams& stream
   return run_program(TIERD_BIN_TIERD, std::move(arguments), streams);
 }
 
-// A cache folder of its own for the programs that a test starts; a test that hangs ends with a signal.
+// Gives the programs of a test a cache folder of their own. A test that hangs is ended by a signal.
 class ProgramTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -111,7 +111,7 @@ class ProgramTest : public testing::Test {
 
   std::string cache() const { return folder_.path() + "/cache"; }
   const TempFolder& folder() const { return folder_; }
-  // Names of what lies in the cache folder: stores, and halves of them.
+  // Returns the names in the cache folder: stores and unfinished stores.
   std::vector<std::string> cached() const {
     std::vector<std::string> names;
     std::error_code none;

@@ -1,4 +1,4 @@
-// What all programs have in common.
+// Checks options and behaviour that all programs share.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// tier-convert --prune as a user runs it: what a pruned model loses on a text, and that it still writes one.
+// Runs tier-convert --prune as a user does: a pruned model's loss on a text, and that it generates.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -23,7 +23,7 @@ class PruneCli : public ProgramTest {
   }
   std::string at(const std::string& name) const { return folder().path() + "/" + name; }
 
-  // The embedded model's held-out text in two parts that have no token in common.
+  // The embedded model's held-out text in two parts without a common token.
   std::string calibration() const { return folder().write("calibration.txt", held_out().substr(0, 18'000)); }
   std::string evaluation() const { return folder().write("evaluation.txt", held_out().substr(18'000)); }
   static std::string held_out() { return file_text(kDemo + "/held-out.txt"); }
@@ -44,7 +44,7 @@ class PruneCli : public ProgramTest {
     return perplexity(store);
   }
 
-  // The line with which it ends; nothing is made.
+  // Returns the last error line. Nothing may be written.
   std::string refused(std::vector<std::string> arguments) const {
     const Ended run = convert(arguments);
     const std::string shown = testing::PrintToString(arguments);
@@ -104,7 +104,7 @@ TEST_F(PruneCli, AGgufFileKeepsTokenizerAndEncoding) {
   }
 }
 
-// How small neurons get is counted by --check too, so that it plans the same before the store is made as
+// --check compresses neurons to count their bytes, so its plan is the same before the store is made and
 // after.
 TEST_F(PruneCli, CheckCountsWhatTheStoreWillCompress) {
   const std::string pruned = at("pruned.gguf");
@@ -125,7 +125,7 @@ TEST_F(PruneCli, CheckCountsWhatTheStoreWillCompress) {
     EXPECT_EQ(json(before)[key], json(after)[key]) << key;
   EXPECT_EQ(json(before)["expected"]["resident_bytes_per_token"],
             json(after)["expected"]["resident_bytes_per_token"]);
-  // A model of which nothing can be saved is refused before anything is written.
+  // A model on which compression saves nothing is refused before anything is written.
   const size_t stores = cached().size();
   for (const auto& more : {std::vector<std::string>{"--check"}, std::vector<std::string>{"-p", "word"}}) {
     const Ended refused = endor(kLlama, more);

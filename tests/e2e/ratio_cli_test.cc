@@ -1,4 +1,4 @@
-// tier-profile --search-ratio as a user runs it, on the demo model.
+// Runs tier-profile --search-ratio as a user does, on the demo model.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -60,7 +60,7 @@ TEST_F(RatioCli, IsRefusedInALine) {
   EXPECT_THAT(refused({"--search-ratio", "0"}), HasSubstr("--search-ratio"));
   EXPECT_THAT(refused({"--search-ratio", "8.4", "--step", "0"}), HasSubstr("--step"));
   EXPECT_THAT(refused({"--step", "0.1"}), HasSubstr("--step requires --search-ratio"));
-  // A predictor that drops nothing needs room for everything.
+  // With gates of 0 the predictor drops no neuron, so the memory must hold all of them.
   SafetensorsBuilder file;
   for (int layer = 0; layer < 6; ++layer)
     file.add_f32("layers." + std::to_string(layer) + ".ffn.gate", {1024, 256}, 0);

@@ -1,5 +1,5 @@
-// The commands that README.md and --help show, run as they stand there: the embedded model takes the place of
-// the one that a reader has, and a budget that would be too small for it is raised.
+// Runs the commands of README.md and --help as printed. The embedded model replaces the reader's, and a
+// budget too small for it is raised.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,8 +30,8 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 
 using Commands = std::vector<std::string>;
 
-// What is indented by `depth` spaces, and by no more than that where lines begin: blocks of commands, whose
-// last lines may be continued, without comments.
+// Returns the blocks of lines that are indented by at least `depth` spaces. Joins continued lines and removes
+// comments.
 std::vector<Commands> commands_in(const std::string& text, size_t depth) {
   std::vector<Commands> blocks;
   bool inside = false, continued = false;
@@ -67,11 +67,11 @@ std::string script_of(const Commands& commands) {
   std::string script = "set -euo pipefail\n";
   for (std::string command : commands) {
     if (command.starts_with("ci/")) {
-      // Installs, builds, tests everything: not here.
+      // The scripts of ci/ install, build and test everything; only their presence is checked.
       script += "test -x " + command.substr(0, command.find(' ')) + "\n";
       continue;
     }
-    // What the embedded model is too small for.
+    // The embedded model has a shorter context.
     command = replaced(command, " -c 4096", " -c 256");
     if (has(command, kBin + "tierd ")) command += " --fit";
     if (serves(command)) {
@@ -110,7 +110,7 @@ class Shown : public ProgramTest {
 TEST_F(Shown, InTheReadme) {
   if (kSanitized) GTEST_SKIP() << "minutes of benchmarks; what they run has tests of its own";
   std::vector<Commands> blocks = commands_in(file_text(kSource + "/README.md"), 4);
-  // What a reader fills in himself.
+  // The README's commands may not contain a placeholder.
   for (const Commands& commands : blocks) {
     for (const std::string& command : commands) EXPECT_FALSE(has(command, "…")) << command;
   }

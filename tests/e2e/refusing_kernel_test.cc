@@ -1,5 +1,5 @@
-// Runs where the kernel, a sandbox or a file system refuses something: a run does without, or says in a line
-// what is missing.
+// Runs where the kernel, a sandbox or a file system refuses a call. A run works without it, or prints one
+// line that names what is missing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -50,7 +50,7 @@ TEST_F(RefusingKernel, NoEventfd) {
   }
 }
 
-// The library that knows the machine's cores would ask for them without end.
+// hwloc would repeat the refused call without end.
 TEST_F(RefusingKernel, NoAffinity) {
   const Ended free = run_with({});
   const Ended refused = run_with([] { refuse_calls({SYS_sched_getaffinity}, EPERM); });
@@ -58,7 +58,7 @@ TEST_F(RefusingKernel, NoAffinity) {
   EXPECT_EQ(refused.out, free.out);
 }
 
-// Some network file systems have no locks: a store is made all the same.
+// Some network file systems have no locks. A store is made without them.
 TEST_F(RefusingKernel, NoLocks) {
   for (const int error : {ENOLCK, EOPNOTSUPP}) {
     const Ended ended = run_with([error] { refuse_calls({SYS_flock}, error); });

@@ -1,4 +1,4 @@
-// SIGHUP with a changed TOML while a text is written: the text is the one of a run that nobody disturbs.
+// Sends SIGHUP with a changed TOML during generation. The text equals that of an undisturbed run.
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
@@ -15,7 +15,7 @@ using nlohmann::json;
 using testing::HasSubstr;
 using testing::Not;
 
-// A pipe that holds one piece of text, so that the writer is never farther than the next one.
+// A pipe that holds one piece of text, so the writer is at most one piece ahead of the reader.
 class Piecewise {
  public:
   Piecewise() {
@@ -30,7 +30,7 @@ class Piecewise {
   void stop_writing() {
     if (ends_[1] >= 0) close(std::exchange(ends_[1], -1));
   }
-  // One piece; empty at the end.
+  // Reads one piece; returns "" at the end.
   std::string read() {
     char bytes[4096];
     const ssize_t n = ::read(ends_[0], bytes, sizeof bytes);
@@ -44,7 +44,7 @@ class Piecewise {
 class Reload : public ProgramTest {
  protected:
   std::string toml() const { return folder().path() + "/run.toml"; }
-  // Replaced at once, as careful editors do.
+  // Replaces the file atomically, as careful editors do.
   void write(const std::string& text) const {
     std::ofstream(toml() + ".new") << text;
     std::filesystem::rename(toml() + ".new", toml());
@@ -77,7 +77,7 @@ TEST_F(Reload, TheBudgetHalvesAndDoublesAndTheTextIsTheSame) {
   const auto take = [&](int pieces) {
     while (pieces-- > 0) text += pipe.read();
   };
-  // By then the first step has come after the signal.
+  // After four pieces, the first step after the signal has taken place.
   const auto hang_up = [&] {
     program.kill(SIGHUP);
     take(4);
@@ -95,7 +95,7 @@ TEST_F(Reload, TheBudgetHalvesAndDoublesAndTheTextIsTheSame) {
   hang_up();
   budget("30%", "[run]\nseed = 3\n");
   hang_up();
-  hang_up();  // nothing else is new
+  hang_up();  // nothing new besides run.seed, which was reported already
   budget("60%");
   hang_up();
   for (std::string piece = pipe.read(); !piece.empty(); piece = pipe.read()) text += piece;
@@ -115,14 +115,14 @@ TEST_F(Reload, TheBudgetHalvesAndDoublesAndTheTextIsTheSame) {
   EXPECT_THAT(ended.err, HasSubstr("; at most "));
 }
 
-// Changes during the prompt are reported, too; this one is made before its first chunk.
+// A change during the prompt is reported as well. This change arrives before the prompt's first chunk.
 TEST_F(Reload, TheReportTellsOfTheChanges) {
   budget("60%");
   Piecewise pipe;
   const std::vector<std::string> arguments = run_of({"--json"});
   const json whole = json::parse(run_tierd(arguments).out);
   EXPECT_TRUE(whole["report"]["tiers"][0]["budget"]["changes"].empty());
-  // Once it reads the configuration from a pipe, it has it: the signal comes after that, and before the text.
+  // tierd reads its configuration from a pipe: the signal is sent after that and before the text.
   const std::string fifo = folder().path() + "/fifo.toml";
   ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
   std::vector<std::string> from_pipe = arguments;
@@ -131,7 +131,7 @@ TEST_F(Reload, TheReportTellsOfTheChanges) {
   Program program(TIERD_BIN_TIERD, from_pipe);
   feed("[tiers.dram]\ncapacity = \"60%\"\nstaging = \"256 KiB\"\n[cache]\nname = \"lru\"\n");
   const std::string status = "/proc/" + std::to_string(program.pid()) + "/status";
-  // Until it catches the signal.
+  // Waits until tierd catches the signal.
   while ((std::stoull(file_text(status).substr(file_text(status).find("SigCgt:") + 8, 16), nullptr, 16) &
           1) == 0)
     usleep(1000);
@@ -159,7 +159,7 @@ TEST_F(Reload, PressureThatNobodyCanTellOfIsRefusedAtTheStart) {
   EXPECT_EQ(ended.out, "");
 }
 
-// A strategy whose loss was measured as too much does not take the place of another one either.
+// A reload refuses a strategy whose measured loss is too large, as a start does.
 TEST_F(Reload, AStrategyThatLosesTooMuchIsNotTakenOver) {
   const std::string layout = "[model]\nlayout = \"neuron\"\n";
   const std::string gate = layout + "[predictor]\nname = \"state-table\"\nrule = \"reaches\"\n";

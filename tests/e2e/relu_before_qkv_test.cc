@@ -1,5 +1,5 @@
-// Models with a ReLU before q, k and v: what they say is what the naive forward says, whatever the layout,
-// and Hermes moves their attention's neurons as it does those of networks.
+// Models with a ReLU before q, k and v give the results of the naive forward in every layout, and Hermes
+// moves the neurons of their attention as it moves those of feed-forward networks.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// Figures of a report mean what they say: sums add up, what is printed is what was done, and hardware that
-// was not there costs nothing.
+// Figures of a report mean what their names say: parts add up to sums, printed actions took place, and absent
+// hardware costs nothing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ class ReportFigures : public ProgramTest {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return arguments;
   }
-  // Eight DIMMs and a GPU that has room for some hot neurons of the demo; what does not fire is left out.
+  // Eight DIMMs, and a GPU with room for some hot neurons. Neurons that do not fire are left out.
   static std::vector<std::string> hermes() {
     return {"--config",
             config_file("hermes"),
@@ -74,7 +74,7 @@ TEST_F(ReportFigures, UnitsAreThoseThatComputed) {
     if (!dimms) continue;
     EXPECT_GT(tier["imbalance"].get<double>(), 1);
     EXPECT_LE(tier["imbalance"].get<double>(), 8);
-    // Site by site, the same counts.
+    // The counts of the sites add up to that of the tier.
     double of_sites = 0;
     for (const json& site : units["sites"]) {
       for (const json& of : site["tiers"]) {
@@ -91,7 +91,7 @@ TEST_F(ReportFigures, UnitsAreThoseThatComputed) {
   EXPECT_GT(idle["neurons"].get<double>(), 0);
   EXPECT_GT(idle["hidden_share"].get<double>(), 0);
   EXPECT_LE(idle["hidden_share"].get<double>(), 1);
-  // The balancer's figures are of its plan, and say so.
+  // The balancer's metrics describe its plan, and their names say so.
   for (const auto& [name, value] : r["strategies"]["balancer"]["metrics"].items()) {
     EXPECT_EQ(name.find("imbalance") != std::string::npos, name.starts_with("planned imbalance")) << name;
   }
@@ -100,7 +100,7 @@ TEST_F(ReportFigures, UnitsAreThoseThatComputed) {
                                        HasSubstr("computing a token: "), HasSubstr("  idle         ")));
 }
 
-// Weights and padding are all that crosses a link, and are told apart.
+// All bytes on a link are payload (weights) or padding, reported separately.
 TEST_F(ReportFigures, PaddingIsNotPayload) {
   const json r = report(hermes());
   ASSERT_GE(r["links"].size(), 4u);
@@ -117,8 +117,8 @@ TEST_F(ReportFigures, PaddingIsNotPayload) {
   EXPECT_THAT(run(hermes()).err, HasSubstr(" of weights, "));
 }
 
-// Bitmaps differ in size from neuron to neuron, and their slots are as large as the largest, padded: what is
-// moved is each neuron's own bytes.
+// Bitmaps differ in size from neuron to neuron. A slot has the padded size of the largest bitmap, but a move
+// carries only the neuron's own bytes.
 TEST_F(ReportFigures, BitmapsCrossTheLinkPacked) {
   const std::string pruned = folder().path() + "/pruned";
   const Ended made = run_program(TIERD_BIN_CONVERT, {kDemo, pruned, "--prune", "magnitude", "--sparsity",
@@ -141,7 +141,7 @@ TEST_F(ReportFigures, BitmapsCrossTheLinkPacked) {
     EXPECT_GE(link["decode_payload_bytes"].get<double>(), 0.98 * link["decode_bytes"].get<double>())
         << config;
   }
-  // Text is that of weights which never move.
+  // The text equals that of weights that never move.
   const auto text = [&](std::vector<std::string> with) {
     const Ended ended = run(std::move(with));
     EXPECT_EQ(ended.status, 0) << ended.err;
@@ -152,8 +152,8 @@ TEST_F(ReportFigures, BitmapsCrossTheLinkPacked) {
             text({"--config", config_file("resident"), "-m", pruned}));
 }
 
-// Where the GPU has room for everything, no DIMM has anything to do. The report says so, and what it names
-// helps.
+// If the GPU holds every neuron, the DIMMs have nothing to compute. The report says so and names a remedy
+// that works.
 TEST_F(ReportFigures, AGpuThatHoldsEverythingIsNamedWithARemedy) {
   const std::vector<std::string> all = {
       "--config", config_file("hermes"),    "-m",    kDemo,

@@ -1,4 +1,4 @@
-// tier-reproduce, and models that are only shapes, as a user meets them.
+// Runs tier-reproduce and models without weights as a user does.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -21,7 +21,7 @@ constexpr const char* kShape = TIERD_SOURCE_DIR "/configs/models/opt-125m.toml";
 
 class ReproduceCli : public ProgramTest {
  protected:
-  // Reading all of 0.25 GB at 6.1 GB/s takes 41 ms, and two that a first read waits.
+  // Reading 0.25 GB at 6.1 GB/s takes 41 ms; the first read waits 2 ms more.
   std::string paper(const std::string& published, const std::string& figure = "flash>dram_ms") const {
     return folder().write("paper.toml", R"(paper = "A paper"
 [runs.naive]

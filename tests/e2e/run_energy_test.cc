@@ -1,4 +1,4 @@
-// What a runtime draws, with a meter that the test reads out, in virtual time.
+// Measures a runtime's energy in virtual time with a meter whose readings the test counts.
 #include "core/run/run_energy.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace tierd {
 namespace {
 
-// Each look costs a joule.
+// A meter that adds one joule per reading.
 class JouleALook final : public EnergyMeter {
  public:
   explicit JouleALook(uint32_t& looks) : looks_(looks) {}

@@ -1,4 +1,4 @@
-// This is tierd as a server in a process of its own, and a client that asks it over its socket.
+// Starts tierd as a server in a process of its own and sends it requests over its socket.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ class Server : public ProgramTest {
     EXPECT_EQ(answer.status, 200u) << answer.body;
     return nlohmann::json::parse(answer.body, nullptr, false);
   }
-  // Gives the events of a stream, "[DONE]" as a string.
+  // Returns the events of a stream, with "[DONE]" as a string.
   static std::vector<nlohmann::json> events(const std::string& body) {
     std::vector<nlohmann::json> list;
     for (size_t at = 0; at < body.size();) {
@@ -68,7 +68,7 @@ class Server : public ProgramTest {
     }
     return list;
   }
-  // Ends it as a service manager does.
+  // Ends the server as a service manager does.
   Ended end() {
     program_->kill(SIGTERM);
     return program_->wait();

@@ -1,5 +1,4 @@
-// These are the texts that tierd gives as a server: completions and chats, whole and as streams, and their
-// tokens.
+// Completions and chats of the server, whole and streamed, and their tokens.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -41,7 +40,7 @@ TEST_F(Server, ATextIsTheOneThatTheTerminalGives) {
   EXPECT_EQ(answer["timings"]["predicted_n"], 24);
   EXPECT_EQ(answer["usage"]["total_tokens"].get<int>(), answer["usage"]["prompt_tokens"].get<int>() + 24);
 
-  // A seed gives the same text here and there.
+  // A seed gives the same text on the server and on the command line.
   const Ended lively =
       run_tierd({"-m", kDemo, "-p", "The", "-n", "16", "-t", "1", "--temp", "1", "-s", "5", "-q"});
   EXPECT_EQ(
@@ -50,7 +49,7 @@ TEST_F(Server, ATextIsTheOneThatTheTerminalGives) {
       lively.out);
 }
 
-// Several at a time, with a model that guesses, with a text that is looked up, from flags and from a file.
+// Speculation changes no text: several texts at once, a draft model or a lookup, by flags or by file.
 TEST_F(Server, GuessesChangeNoText) {
   const std::vector<std::string> prompts = {"First Citizen:\nWe are, we are, we are", "The",
                                             "ROMEO:", "What, what, what"};
@@ -118,7 +117,7 @@ TEST_F(Server, AStreamSaysTheSameToTheLetter) {
   EXPECT_EQ(text, whole["choices"][0]["text"]);
 }
 
-// The same texts by llama-server's own route, in its form.
+// llama-server's own route gives the same texts in its own form.
 TEST_F(Server, LlamaServersOwnCompletions) {
   start();
   const json known = complete({{"prompt", "First Citizen:"}, {"max_tokens", 12}});
@@ -224,11 +223,11 @@ TEST_F(Server, EchoWithLogprobsScoresThePrompt) {
   for (size_t i = 1; i < n; ++i) EXPECT_LE(logprobs["token_logprobs"][i].get<double>(), 0);
   EXPECT_EQ(logprobs["top_logprobs"][n - 1].begin().value(), logprobs["token_logprobs"][n - 1]);
   for (size_t i = 1; i < n; ++i) {
-    // The token itself is among them, whatever its rank.
+    // The token itself is listed, whatever its rank.
     const std::string token = logprobs["tokens"][i];
     EXPECT_EQ(logprobs["top_logprobs"][i].at(token), logprobs["token_logprobs"][i]);
   }
-  // Where each token's text begins, in characters of the answer.
+  // text_offset is where the token's text begins, in characters of the answer.
   const std::string text = choice["text"];
   for (size_t i = 0; i < n; ++i) {
     const size_t at = logprobs["text_offset"][i];

@@ -1,5 +1,5 @@
-// Five hundred bodies with random fields, types, values and names: each is answered with what its fields ask
-// for, or with 400 and the name of a field that is at fault.
+// Sends five hundred bodies with random fields, types, values and names. The server does what the fields say,
+// or answers 400 and names a wrong field.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ const std::string kPrompt = "First Citizen:";
 
 enum class Form : uint8_t { completion, chat, native };
 
-// A field with a value that is at fault wherever it stands.
+// A field with a value that is wrong in any body.
 struct Bad {
   const char* field;
   json value;
@@ -104,7 +104,7 @@ const std::vector<Bad>& bad_fields() {
   return all;
 }
 
-// Fields that ask for nothing.
+// Fields without effect on the answer.
 const std::vector<Bad>& idle_fields() {
   static const std::vector<Bad> all = {{"tools", json::array()},
                                        {"tool_choice", "auto"},
@@ -156,7 +156,7 @@ class ServerFields : public Server {
     }
     return body;
   }
-  // The texts of an answer, whole or as a stream.
+  // Returns the texts of an answer, whole or streamed.
   static std::vector<std::string> texts_of(Form form, const HttpAnswer& answer, bool stream) {
     std::map<size_t, std::string> texts;
     const auto take = [&](const json& choice, const char* message) {
@@ -182,7 +182,7 @@ class ServerFields : public Server {
     for (const auto& [index, text] : texts) list.push_back(text);
     return list;
   }
-  // The text of so many tokens, as the plainest request gets it.
+  // Returns the text of `tokens` tokens as the plainest request gets it.
   std::string known(Form form, size_t tokens) {
     const auto [found, is_new] = known_.try_emplace({form, tokens});
     if (is_new) {

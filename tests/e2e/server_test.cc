@@ -1,5 +1,5 @@
-// tierd runs as a server: how it begins, lives and ends, who may ask it, and what it says of itself.
-// The texts that it gives are in server_completions_test.cc.
+// tierd as a server: start, life and end, access to it, and its reports about itself. Its texts are tested in
+// server_completions_test.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -66,14 +66,14 @@ TEST_F(Server, AClientThatLeavesFreesItsPlace) {
     HttpClient client(port_);
     client.post("/v1/completions", json{{"prompt", "a"}, {"stream", true}}.dump());
     ASSERT_FALSE(client.read_to("data: ").empty());
-    // What is shown is a step old: the text may not be in it yet.
+    // The state shown is one step old and may not include the text yet.
     for (int i = 0; i < 1000 && !processing(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   for (int i = 0; i < 1000 && processing(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   EXPECT_FALSE(processing());
 }
 
-// While a text is written; and the text is the one of a run that nobody disturbs.
+// The capacity changes while a text is generated. The text equals that of an undisturbed run.
 TEST_F(Server, ATiersCapacityMovesWhileTokensFlow) {
   start({"--ignore-eos", "-ub", "8", "--set", "cache.name=lru", "--set", "tiers.dram.capacity=60%", "--set",
          "tiers.dram.staging=256 KiB"});
@@ -135,7 +135,7 @@ TEST_F(Server, WhatCannotMoveSaysSo) {
   EXPECT_THAT(error_of(answer), HasSubstr("cache 'none'"));
 }
 
-// A strategy alone knows the bytes that it needs beside the weights that stay.
+// The strategy knows the bytes that it needs beside the resident weights, so it refuses the capacity.
 TEST_F(Server, ACapacityThatAStrategyCannotBearIsRefused) {
   start_program({"--config", config_file("m2cache"),
                  "-m",       kDemo,
@@ -174,7 +174,7 @@ TEST_F(Server, SigtermFinishesWhatWasBegun) {
   const std::string mark = "data: ";
   ASSERT_FALSE(client.read_to(mark).empty());
   program_->kill(SIGTERM);
-  // An event is a chunk of its own: between them stands how long they are.
+  // Each event is one HTTP chunk, with the chunk's length between two events.
   std::string rest = mark + client.read_to("[DONE]"), text;
   for (size_t at = 0; (at = rest.find(mark + "{", at)) != std::string::npos;) {
     at += mark.size();
@@ -232,7 +232,7 @@ TEST_F(Server, MetricsCountWhatHappened) {
   };
   EXPECT_EQ(value("llamacpp:tokens_predicted_total"), 0);
   complete({{"prompt", "First Citizen:"}, {"max_tokens", 8}});
-  // The engine says how it is after the step that gave the last token, and the answer may be quicker.
+  // The engine publishes its state after the step that gave the last token; the answer may arrive earlier.
   for (int i = 0; i < 1000 && value("tierd_texts_total") < 1; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   EXPECT_EQ(value("llamacpp:tokens_predicted_total"), 8);
@@ -305,7 +305,7 @@ TEST_F(Server, AKillLosesNothingButWhatWasInFlight) {
   ASSERT_FALSE(client.read_to("data: ").empty());
   program_->kill(SIGKILL);
   EXPECT_EQ(program_->wait().status, 128 + SIGKILL);
-  // At the same place, whose old connection lingers.
+  // The new server uses the same port, where the killed server's connections linger.
   start_program({"-m", kDemo, "--port", std::to_string(port_), "-t", "1", "-c", "256", "--temp", "0"});
   EXPECT_EQ(complete({{"prompt", "First"}, {"max_tokens", 8}})["choices"][0]["text"],
             before["choices"][0]["text"]);
@@ -315,7 +315,7 @@ TEST_F(Server, AStoreThatIsReplacedIsNoticedNotMixed) {
   const std::string store = folder().path() + "/store", other = folder().path() + "/other";
   ASSERT_EQ(Program(TIERD_BIN_CONVERT, {kDemo, store, "-q"}).wait().status, 0);
   ASSERT_EQ(Program(TIERD_BIN_CONVERT, {kDemo, other, "--neuron-bytes", "4096", "-q"}).wait().status, 0);
-  // Streams all of it, all the time.
+  // Every token streams all weights.
   start_program({"--config", config_file("naive"), "-m", store, "--port", "0", "-t", "1", "-c", "64",
                  "--temp", "0", "--set", "tiers.dram.capacity=60%", "--fit"});
   const json body = {{"prompt", "First"}, {"max_tokens", 8}};
@@ -330,7 +330,7 @@ TEST_F(Server, AStoreThatIsReplacedIsNoticedNotMixed) {
   EXPECT_TRUE(noticed()) << program_->err();
   EXPECT_EQ(complete(body)["choices"][0]["text"], before["choices"][0]["text"]);
 
-  // What is written over in place fails, and the server lives.
+  // Overwriting the data in place fails the request, and the server continues.
   const std::string data = store + ".old/weights.bin";
   const uintmax_t bytes = std::filesystem::file_size(data);
   std::ofstream(data, std::ios::in | std::ios::out) << std::string(bytes, 'x');

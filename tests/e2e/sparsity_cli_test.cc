@@ -1,4 +1,4 @@
-// Recording activations, predicting them, and what is lost by it, as a user meets them.
+// Records activations, predicts them and measures the loss, as a user does.
 #include <gmock/gmock.h>
 
 #include <map>
@@ -39,7 +39,7 @@ class SparsityCli : public ProgramTest {
   static Ended trace(std::vector<std::string> arguments) {
     return run_program(TIERD_BIN_TRACE, std::move(arguments));
   }
-  // Tables that know nothing.
+  // Writes tables of random numbers.
   std::string random_tables(uint32_t rank) const {
     SafetensorsBuilder file;
     Random random(3);
@@ -82,7 +82,7 @@ TEST_F(SparsityCli, NothingIsLostWhereNothingIsLeftOut) {
     EXPECT_GT(of["active"], 0.001);
     EXPECT_LT(of["active"], 0.25);
   }
-  // A threshold of 0 takes all, whatever the tables say.
+  // A threshold of 0 predicts every neuron, whatever the tables contain.
   const json all = compared({"--set", "predictor.name=low-rank", "--set", "predictor.threshold=0.0", "--set",
                              "predictor.tensors=" + random_tables(4)});
   EXPECT_EQ(all["largest_logit_difference"], 0.0);
@@ -96,11 +96,11 @@ TEST_F(SparsityCli, WhatAPredictorMissesIsTold) {
   EXPECT_GT(lossy["largest_logit_difference"], 0.0);
   EXPECT_GT(lossy["divergence"]["mean"], 0.0);
   const json& all = site(lossy, "all");
-  // Tables that know nothing take half of everything.
+  // Random tables predict about half of the neurons.
   EXPECT_NEAR(all["predicted"].get<double>(), 0.5, 0.1);
   EXPECT_NEAR(all["recall"].get<double>(), 0.5, 0.2);
   EXPECT_NEAR(all["false_negatives"].get<double>(), 1 - all["recall"].get<double>(), 1e-12);
-  // The budget changes nothing of what is computed.
+  // The budget changes no result.
   std::vector<std::string> tight = guess;
   tight.insert(tight.end(),
                {"--set", "tiers.dram.capacity=50%", "--set", "cache.name=residency-window", "--fit"});
@@ -108,17 +108,17 @@ TEST_F(SparsityCli, WhatAPredictorMissesIsTold) {
   EXPECT_LT(half["dram_bytes"], lossy["dram_bytes"]);
   half["dram_bytes"] = lossy["dram_bytes"];
   EXPECT_EQ(half, lossy);
-  // Nor do chunks: every row has its own neurons.
+  // The chunk size changes no result: every row has neurons of its own.
   std::vector<std::string> chunks = guess;
   chunks.insert(chunks.end(), {"--set", "run.ubatch=7"});
   json small = compared(chunks);
   small["dram_bytes"] = lossy["dram_bytes"];
-  small["sites"] = lossy["sites"];  // masses are added up in another order
+  small["sites"] = lossy["sites"];  // masses are added in another order
   EXPECT_EQ(small, lossy);
 }
 
-// The tables that come with the model, on text held out from both trainings, half of the weights in memory.
-// The bounds are those of shared results on models of this size, not of this run.
+// The tables shipped with the model, on text held out from both trainings, with half of the weights resident.
+// The bounds are published results for models of this size, not those of this run.
 TEST_F(SparsityCli, TheTablesOfTheEmbeddedModelPredictWell) {
   const auto held_out = [](const std::string& tables, const std::string& threshold,
                            const std::string& tokens = kHeldOut) {
@@ -182,7 +182,7 @@ TEST_F(SparsityCli, ARunThatReadsActivationsIsReplayedWithoutThem) {
   }
 }
 
-// ActiveFlow, 2.1: what is left out of every operator is known exactly, and costs what it costs.
+// ActiveFlow, section 2.1: the inputs left out of each operator are known exactly.
 TEST_F(SparsityCli, TopKLeavesOutTheSmallestInputs) {
   const auto with = [](const std::string& sparsity, const std::string& tables = "") {
     return compared({"--set", "model.layout=channel-group", "--set", "model.layer_group=4", "--set",
@@ -205,7 +205,7 @@ TEST_F(SparsityCli, TopKLeavesOutTheSmallestInputs) {
   ASSERT_EQ(profiled.status, 0) << profiled.err;
   EXPECT_EQ(with("0", thresholds)["largest_logit_difference"], 0.0);
   const json measured = with("0.5", thresholds);
-  // On the text that they were measured on, the share is met on the mean.
+  // On the text used for calibration, the mean share matches the requested one.
   EXPECT_NEAR(site(measured, "layers.2.qkv")["predicted"].get<double>(), 0.5, 0.03);
   EXPECT_NEAR(site(measured, "layers.4.up")["predicted"].get<double>(), 0.5, 0.03);
   EXPECT_LT(measured["divergence"]["mean"], 0.5);
@@ -247,7 +247,7 @@ TEST_F(SparsityCli, ActivationsAreRecorded) {
   for (const SafetensorsTensor& tensor : *tensors) {
     EXPECT_EQ(tensor.dtype, "F16");
     ASSERT_EQ(tensor.shape.size(), 2u);
-    EXPECT_GE(tensor.shape[0], kTokens);  // and what begins a text, in each window
+    EXPECT_GE(tensor.shape[0], kTokens);  // plus the token that begins the text in each window
     EXPECT_LE(tensor.shape[0], kTokens + 3);
     const bool x = tensor.name.ends_with(".x");
     EXPECT_EQ(tensor.shape[1], x ? kWidth : kNeurons);
@@ -280,7 +280,7 @@ TEST_F(SparsityCli, BadInputsAreRefusedInOneLine) {
   const Ended help = run_program(TIERD_BIN_PROFILE, {"--help"});
   EXPECT_EQ(help.status, 0);
   EXPECT_THAT(help.out, HasSubstr("tier-train"));
-  // Nothing is dropped by tables that do not say what their ranking keeps.
+  // The memory-fitting setting is refused with tables that do not say what their ranking keeps.
   refused(TIERD_BIN_COMPARE,
           {"-q", "--config", config_file("m2cache"), "-m", kDemo, kText, "--set",
            "predictor.tensors=" + random_tables(4)},

@@ -1,4 +1,4 @@
-// Guessing tokens changes when they come, not which they are.
+// Speculation changes when tokens are computed, not which tokens.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -42,8 +42,7 @@ TEST_F(Speculation, TheTextIsTheSame) {
       const json guessed = run(arguments);
       EXPECT_EQ(guessed["text"], alone["text"]) << way[1] << ' ' << guess.front();
       EXPECT_EQ(guessed["report"]["generated_tokens"], 60);
-      // What is reported as decoded was taken: all but the first token, which the prompt gave; no wrong
-      // guess.
+      // Decoded tokens are those accepted: all but the first one, which the prompt gave, and no wrong guess.
       EXPECT_EQ(guessed["report"]["decode"]["tokens"], 59);
       EXPECT_GT(guessed["report"]["speculation"]["guessed"], 0);
       EXPECT_LE(guessed["report"]["decode"]["steps"], alone["report"]["decode"]["steps"]);
@@ -81,7 +80,7 @@ TEST_F(Speculation, AFileMayNameWhoGuesses) {
   const json guessed = run({"--temp", "0", "--config", file});
   EXPECT_EQ(guessed["text"], alone["text"]);
   EXPECT_LE(guessed["report"]["decode"]["steps"], 60 / 8 + 1);
-  // A flag takes its place.
+  // The flag replaces the file's setting.
   const json looked_up = run({"--temp", "0", "--config", file, "--prompt-lookup"});
   EXPECT_EQ(looked_up["text"], alone["text"]);
   EXPECT_GT(looked_up["report"]["decode"]["steps"], 60 / 8 + 1);

@@ -1,4 +1,4 @@
-// tier-store as a user runs it, over a cache folder of its own.
+// Runs tier-store as a user does, with a cache folder of its own.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -32,13 +32,13 @@ class StoreCli : public ProgramTest {
     const Ended run = run_tierd({"-m", model, "-p", "The", "-n", "1", "--config", config_file(config), "-q"});
     ASSERT_EQ(run.status, 0) << run.err;
   }
-  // As if nobody had used it since.
+  // Sets the store's last use back in time.
   static void age(const std::string& store, std::chrono::hours by) {
     std::filesystem::last_write_time(store, std::filesystem::file_time_type::clock::now() - by);
   }
 };
 
-// It says the same: same weights, same tokenizer.
+// The GGUF file has the same weights and tokenizer, so it gives the same text.
 TEST_F(StoreCli, AModelBecomesAGgufFile) {
   const std::string model = TIERD_SOURCE_DIR "/tests/golden/models/gguf-llama-f16/model.gguf";
   const std::string gguf = folder().path() + "/model.gguf";
@@ -121,7 +121,7 @@ TEST_F(StoreCli, PrunesToASizeAndSparesWhatIsUsedOrCouldNotBeMadeAgain) {
   (void)server.wait();
   EXPECT_EQ(stores({"prune", "--keep", "0"}).status, 0);
   EXPECT_EQ(listed().size(), 1u);
-  EXPECT_EQ(cached().size(), 1u);  // nothing half removed stays
+  EXPECT_EQ(cached().size(), 1u);  // nothing half removed is left
 }
 
 TEST_F(StoreCli, VerifiesEveryStoreAndNamesTheDamagedOnes) {
@@ -170,7 +170,7 @@ TEST_F(StoreCli, AStoreByACodecIsMadeAndVerifiedWhereItsCodecIs) {
   EXPECT_THAT(json::parse(file_text(store + "/manifest.json"))["compression"], "zstd");
   EXPECT_EQ(convert({"--verify", store, "-q"}).status, 0);
   EXPECT_EQ(stores({"verify", "-q", store}).out, store + ": sound\n");
-  // A program apart from its plugins does not know the codec, unless it is told where that is.
+  // A program without its plugins beside it does not find the codec unless given the plugin path.
   const std::string alone = folder().path() + "/alone/bin/";
   std::filesystem::create_directories(alone);
   std::filesystem::copy(TIERD_BIN_STORE, alone + "tier-store");

@@ -1,5 +1,5 @@
-// Stores with a flipped bit, cut short, or left behind by a killed writer: refused with a line that names the
-// place, or read as what they are. Never other logits.
+// Stores with a flipped bit, truncated, or left behind by a killed writer are refused with a line that names
+// the place, or read with their true contents. They never give other logits.
 #include <gmock/gmock.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -42,7 +42,7 @@ class DamagedStore : public testing::TestWithParam<DamagedCase> {
     EXPECT_TRUE(logits.ok()) << logits.error().line();
     return logits.ok() ? std::move(*logits) : std::vector<float>();
   }
-  // What is said of a store that is not whole, before any of its weights is read.
+  // Expects that the incomplete store is refused before any of its weights is read.
   static void expect_refused(const Config& config, const std::string& file) {
     const auto plan = plan_run(config, {});
     ASSERT_FALSE(plan.ok());
@@ -59,8 +59,8 @@ class DamagedStore : public testing::TestWithParam<DamagedCase> {
   std::vector<float> expected_;
 };
 
-// Extents of rows follow each other without a gap and their checksums cover their padding: no bit of the file
-// is free. Bundles are many, so only some of them are tried.
+// Extents of rows follow each other without gaps and their checksums cover the padding, so a checksum covers
+// every bit of the file. Stores of bundles have too many extents to try all.
 TEST_P(DamagedStore, EveryFlippedBitThatIsReadIsNamed) {
   const auto store = Store::open(directory_);
   ASSERT_TRUE(store.ok()) << store.error().line();
@@ -85,7 +85,7 @@ TEST_P(DamagedStore, EveryFlippedBitThatIsReadIsNamed) {
       ASSERT_FALSE(loaded.ok());
       expect_named(loaded.error());
       if (at == anywhere) {
-        // This run reads only those rows of the embedding that these tokens need.
+        // This run reads only the embedding rows of these tokens.
         const auto streamed = run_all_logits(naive_, tokens_, kGoldenTokens);
         if (streamed.ok()) {
           expect_the_same_bits(*streamed, expected_);
@@ -166,7 +166,7 @@ TEST_P(DamagedStore, EveryDamageOfTheManifestIsRefused) {
   expect_the_same_bits(logits(resident_), expected_);
 }
 
-// A sound manifest beside other bytes of the same length.
+// A sound manifest with other weights of the same length.
 TEST_P(DamagedStore, ForeignWeightsAreNoticed) {
   std::string foreign = file_text(weights_);
   for (char& byte : foreign) byte = static_cast<char>(byte + 1);
@@ -179,7 +179,7 @@ TEST_P(DamagedStore, ForeignWeightsAreNoticed) {
   }
 }
 
-// Somebody cuts the file after it was opened; when it is whole again the next step works.
+// The file is truncated after it was opened. Once it is whole again, the next step succeeds.
 TEST_P(DamagedStore, CutShortWhileInUseNamesAnExtentThatIsGone) {
   const std::string whole = file_text(weights_);
   for (const char* device : {"io_uring", "pread"}) {
@@ -200,13 +200,13 @@ TEST_P(DamagedStore, CutShortWhileInUseNamesAnExtentThatIsGone) {
       const uint32_t prompt = 1 + random.below(kGoldenTokens - 3);
       ASSERT_TRUE(feed(engine, tokens_, 0, prompt, logits).ok());
 
-      // Inside what every step reads.
+      // The new end is inside weights that every step reads.
       const Extent& first = manifest.extents[manifest.sites[1].first_extent];
       const uint64_t size = first.offset + random.below(static_cast<uint32_t>(whole.size() - first.offset));
       std::filesystem::resize_file(weights_, size);
       Status fed;
       uint32_t next = prompt;
-      // What was read ahead may last for one step.
+      // Prefetched neurons may suffice for one more step.
       while (fed.ok() && next < prompt + 2) {
         fed = feed(engine, tokens_, next, 1, logits);
         if (fed.ok()) ++next;
@@ -235,7 +235,7 @@ TEST_P(DamagedStore, CutShortWhileInUseNamesAnExtentThatIsGone) {
   }
 }
 
-// Tied f32, biases and learned positions, blocks; packed bundles, and their pieces.
+// Tied f32 weights; biases and learned positions; block encodings; packed bundles; unpacked pieces.
 INSTANTIATE_TEST_SUITE_P(Models, DamagedStore,
                          testing::Values(DamagedCase{"llama-tied-8-heads"}, DamagedCase{"opt"},
                                          DamagedCase{"gguf-llama-q4_0"}, DamagedCase{"opt", Layout::neuron},
@@ -247,8 +247,8 @@ INSTANTIATE_TEST_SUITE_P(Models, DamagedStore,
                            return name;
                          });
 
-// Its writer dies at every single step: nobody who names the leftover gets half a model, and the next run of
-// the model ends the work.
+// The writer is killed at every step. Running the leftover never uses half a model, and the next run of the
+// model completes the store.
 TEST(KilledWriter, WhatItLeavesIsNeverTakenForWhole) {
   const TempFolder folder;
   const std::string cache = folder.path() + "/cache";
@@ -288,7 +288,7 @@ TEST(KilledWriter, WhatItLeavesIsNeverTakenForWhole) {
     leftover.model = *store + ".partial";
     const auto taken = run_all_logits(leftover, tokens, kGoldenTokens);
     if (taken.ok()) {
-      expect_the_same_bits(*taken, *expected);  // it died when only the name was missing
+      expect_the_same_bits(*taken, *expected);  // only the final rename was missing
     } else {
       ++refused;
       EXPECT_THAT(taken.error().line(), AllOf(HasSubstr(leftover.model), Not(HasSubstr("\n"))));

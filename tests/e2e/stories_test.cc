@@ -1,5 +1,5 @@
-// A trained model in its published containers tells its published story from the command line, whatever part
-// of it is in memory. Skipped where the model does not lie beside the project.
+// A trained model in its published files generates its published story from the command line, with any part
+// of its weights resident. Skipped where the model is not beside the project.
 #include "tests/e2e/program.h"
 #include "tests/model/text/shared_files.h"
 

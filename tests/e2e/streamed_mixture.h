@@ -1,4 +1,4 @@
-// A toy mixture in a store of its own, and runs of it.
+// Runs a toy mixture from a store of its own.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 
 namespace tierd {
 
-// The parameter is the family.
+// Parameter: the model family.
 class StreamedMixture : public testing::TestWithParam<std::string> {
  protected:
   StreamedMixture(Encoding encoding, const WriteOptions& options) {
@@ -41,8 +41,8 @@ class StreamedMixture : public testing::TestWithParam<std::string> {
     return config;
   }
 
-  // The first `count` tokens: `first` of them as a prompt, then one a step. Returns the logits of all, and
-  // lets `look` see the runtime when the last is done.
+  // Feeds the first `count` tokens, `first` of them as a prompt, the others one a step. Returns all logits.
+  // Calls `look` with the runtime after the last step.
   template <class Look>
   std::vector<float> play(const Config& config, uint32_t first, size_t count, Look look) const {
     RuntimeOptions options;

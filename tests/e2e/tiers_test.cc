@@ -1,5 +1,5 @@
-// Tiers as a configuration puts them over each other: whatever is where, the bits are those of the resident
-// run, and a trace of it can be played again.
+// Tiers over each other as configured: the bits equal those of the resident run wherever neurons are, and a
+// trace of each run replays.
 #include <gmock/gmock.h>
 
 #include <functional>
@@ -28,7 +28,7 @@ class Tiers : public testing::Test {
     config.context = 32;
     return config;
   }
-  // The store, a part of it in memory, and of that a part in another one, which computes.
+  // DRAM holds a part of the store, and a computing memory over it holds a part of that.
   static Config chain() {
     Config config = base();
     config.tier("dram").capacity = "60%";
@@ -46,13 +46,13 @@ class Tiers : public testing::Test {
   static inline ModelWorld* world_ = nullptr;
 };
 
-// Makes the link one of 50 MB a second.
+// Sets the link's rate to 50 MB/s.
 void slow_link(TierConfig& tier, bool there = true) {
   if (!there) return;
   tier.settings = {{"link_rate", std::string("50 MB"), "test"}, {"link_latency_us", int64_t{20}, "test"}};
 }
 
-// Its agent reads the store by itself.
+// Lets the tier's agent read the store directly.
 void directly(TierConfig& tier) {
   tier.settings.push_back({"direct", true, "test"});
 }
@@ -203,7 +203,7 @@ TEST_F(Tiers, AreReplayed) {
   }
 }
 
-// Each of both budgets, up and down; what lies over a memory that shrinks keeps what it has.
+// Both budgets grow and shrink. A memory keeps its neurons when the memory below it shrinks.
 TEST_F(Tiers, BudgetsOfBothMove) {
   History expected;
   run(base(), expected);
@@ -243,7 +243,7 @@ TEST_F(Tiers, BudgetsOfBothMove) {
   }
 }
 
-// Layers in [memories], as the map has them.
+// Returns the number of whole resident layers of each memory.
 std::vector<uint32_t> whole_layers(const Runtime& runtime) {
   const SiteTable& sites = runtime.plan().model.sites;
   std::vector<uint32_t> layers;
@@ -259,7 +259,7 @@ std::vector<uint32_t> whole_layers(const Runtime& runtime) {
   return layers;
 }
 
-// A layer that one memory gives up for want of room is kept by the other one at once, and nothing twice.
+// A layer that one memory gives up for lack of room is kept by the other at once, never by both.
 TEST_F(Tiers, TheMapOfLayersFollowsTheBudgets) {
   Config config = chain();
   config.cache.name = "layer-map";
@@ -286,7 +286,7 @@ TEST_F(Tiers, TheMapOfLayersFollowsTheBudgets) {
   ASSERT_TRUE(runtime.set_capacity("all", false, 1).ok());
   EXPECT_THAT(whole_layers(runtime), testing::ElementsAre(0, all));
   EXPECT_EQ(resident(0), 0u);
-  // What takes another cache's place has its slots for a step.
+  // A cache that replaces another one has its slots from the next step on.
   const std::string half = std::to_string(runtime.least_capacity(1) + whole * 6 / 10);
   ASSERT_TRUE(runtime.set_capacity(half, false, 1).ok());
   const std::vector<uint32_t> some = whole_layers(runtime);
@@ -318,14 +318,14 @@ TEST_F(Tiers, WhatCrossesALinkIsCounted) {
   const std::vector<TierLink> after = runtime.links();
   EXPECT_EQ(after[0].from + " " + after[0].to, "flash dram");
   EXPECT_EQ(after[1].from + " " + after[1].to, "dram near");
-  // A step needs what the plan says, and its look-ahead has begun the next one.
+  // A step transfers what the plan says, and look-ahead has begun the next step.
   EXPECT_GE(after[1].counters.bytes - before[1].counters.bytes, planned.link_bytes[1]);
   EXPECT_GE(after[0].counters.bytes - before[0].counters.bytes, planned.link_bytes[0]);
   EXPECT_GT(planned.link_bytes[1], planned.link_bytes[0]);
   EXPECT_GT(planned.link_bytes[0], 0u);
   EXPECT_EQ(planned.streamed_bytes, planned.link_bytes[0]);
   EXPECT_EQ(planned.resident() + planned.link_bytes[1], planned.computed_bytes);
-  // The lower cache is asked for what the upper one misses, and for nothing else.
+  // The lower memory's cache sees only the misses of the upper one.
   const MemoryCounters lower = runtime.counters(0), upper = runtime.counters(1);
   EXPECT_GE(lower.passed_on.hits + lower.passed_on.staged + lower.passed_on.misses, upper.misses);
   EXPECT_GT(lower.passed_on.hits, 0u);
@@ -335,7 +335,7 @@ TEST_F(Tiers, WhatCrossesALinkIsCounted) {
   EXPECT_EQ(runtime.scheduler().counters().misses, upper.misses);
 }
 
-// This holds also where a memory that units compute from feeds another one.
+// Computed neurons are counted once, also where a memory that units compute from feeds another one.
 TEST_F(Tiers, WhatIsComputedIsCountedOnce) {
   const auto computed = [](const Config& config) {
     History history;
@@ -383,7 +383,7 @@ TEST_F(Tiers, TheTightestSaysHowLongChunksAre) {
   EXPECT_EQ(tight->memory.model.max_rows, 1u);
   EXPECT_TRUE(tight->memory.tiers[1].raised_to_least);
   EXPECT_FALSE(tight->memory.tiers[0].raised_to_least);
-  // What does not compute has neither activations nor KV cache, and may hold all the same.
+  // A tier that does not compute has neither activations nor a KV cache, but may hold neurons.
   config.tier("near").compute = false;
   const auto keeps = plan_run(config, options);
   EXPECT_EQ(keeps->memory.model.max_rows, 64u);

@@ -1,4 +1,4 @@
-// tierd --timeline as a user meets it: what a viewer and the report say of one run is the same.
+// Runs tierd --timeline as a user does. The timeline and the report of one run agree.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ class TimelineCli : public ProgramTest {
 struct Interval {
   double begin, end;
 };
-// The time in at least one of them, within `within`.
+// Returns the length of the union of `intervals` inside `within`.
 double united(std::vector<Interval> intervals, const std::vector<Interval>& within) {
   std::sort(intervals.begin(), intervals.end(),
             [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
@@ -106,11 +106,11 @@ TEST_F(TimelineCli, SaysWhatTheReportSays) {
   EXPECT_FALSE(intervals["flash preload"].empty());
   EXPECT_FALSE(intervals["flash demand"].empty());
 
-  // All that was read, and nothing twice.
+  // The slices have all reads, each once.
   EXPECT_EQ(bytes, report["flash"]["bytes"].get<double>());
   EXPECT_EQ(reads, report["flash"]["reads"].get<double>());
 
-  // Each figure of the report, from the slices that a viewer shows.
+  // Each figure of the report follows from the slices that a viewer shows.
   const auto ms_a_step = [&](const char* row) { return united(intervals[row], decode) / 1e3 / 23; };
   const json& pipeline = report["pipeline"];
   const auto near = [&](const char* key, double value) {
@@ -125,7 +125,7 @@ TEST_F(TimelineCli, SaysWhatTheReportSays) {
   flash.insert(flash.end(), intervals["flash preload"].begin(), intervals["flash preload"].end());
   near("flash_ms", united(flash, decode) / 1e3 / 23);
 
-  // The same, as it was counted without a timeline.
+  // The same figures as counted without a timeline.
   const json& counted = report["decode"];
   near("compute_ms", counted["compute_ms"]);
   near("wait_ms", counted["stall_ms"]);
@@ -133,7 +133,7 @@ TEST_F(TimelineCli, SaysWhatTheReportSays) {
   EXPECT_LE(pipeline["step_ms"].get<double>(), counted["step_ms"].get<double>());
   EXPECT_GE(pipeline["wait_ms"].get<double>(), pipeline["wait_on_demand_ms"].get<double>());
 
-  // And what cannot be otherwise.
+  // Relations that always hold.
   const auto number = [&](const char* key) { return pipeline[key].get<double>(); };
   EXPECT_LE(number("hidden_ms"), number("hideable_ms"));
   EXPECT_LE(number("hideable_ms"), std::min(number("preload_ms"), number("busy_ms")) + 1e-9);
@@ -152,7 +152,7 @@ TEST_F(TimelineCli, TheReportHasALineOfIt) {
   EXPECT_THAT(without.err, testing::Not(HasSubstr("pipeline")));
 }
 
-// Over a GPU's link, which this machine stands for.
+// Copies over the link of a GPU that the host emulates.
 TEST_F(TimelineCli, CopiesToAGpuAreInIt) {
   const Ended run = run_tierd({"--config",
                                config_file("endor"),
@@ -183,7 +183,7 @@ TEST_F(TimelineCli, CopiesToAGpuAreInIt) {
   EXPECT_LE(number("copy_overlap_ms"), std::min(number("copy_ms"), number("busy_ms")));
 }
 
-// What cannot be written is said before the run, and leaves what was there.
+// A file that cannot be written is refused before the run and left unchanged.
 TEST_F(TimelineCli, WhatCannotBeIsSaidInOneLine) {
   const Ended nowhere = run_tierd(run_of("/no/such/place"));
   EXPECT_EQ(nowhere.status, 1);
@@ -198,7 +198,7 @@ TEST_F(TimelineCli, WhatCannotBeIsSaidInOneLine) {
   EXPECT_EQ(files(), std::vector<std::string>{});
 }
 
-// A run that is broken off has its timeline up to there; one that dies leaves none.
+// An interrupted run has a timeline up to the interruption; a killed run leaves none.
 TEST_F(TimelineCli, AnInterruptedRunHasATimeline) {
   Program program(TIERD_BIN_TIERD, run_of(file(), {"-c", "256", "--ignore-eos"}, "250"));
   while (program.out().size() < 20 && program.err().find("tierd:") == std::string::npos) usleep(1000);

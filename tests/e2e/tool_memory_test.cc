@@ -1,5 +1,5 @@
-// Tools that plan no memory, in groups from less than the program itself to plenty: each ends by itself, with
-// a line where that is too little.
+// Runs tools that plan no memory in cgroups from less than the program needs to plenty. Each tool exits by
+// itself, with one line where the memory is too little.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ class ToolMemory : public ProgramTest {
     if (::geteuid() != 0 || run_program(kInGroup, {"max", "/bin/true"}).status != 0)
       GTEST_SKIP() << "no group can be made here";
   }
-  // Each of the groups is refused in a line, but the last, in which it works.
+  // Expects an error line in every cgroup but the last, in which the command succeeds.
   void expect_line_or_work(const std::vector<std::string>& command, const std::vector<std::string>& limits) {
     for (const std::string& limit : limits) {
       std::vector<std::string> arguments = {limit};
@@ -58,7 +58,7 @@ TEST_F(ToolMemory, OfADrawnTrace) {
                       {"8M", "16M", "32M", "64M"});
 }
 
-// Two runs, each of which is planned as if it were alone.
+// Two runs, each planned as if it were the only one.
 TEST_F(ToolMemory, OfAComparison) {
   const std::string text = folder().write("text", "To be, or not to be, that is the question.\n");
   expect_line_or_work({TIERD_BIN_COMPARE, "-m", kDemo, "--config", config_file("hybrid"), "-t", "1", text},

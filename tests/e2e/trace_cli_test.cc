@@ -1,4 +1,4 @@
-// tierd --trace and tier-trace as a user meets them.
+// Runs tierd --trace and tier-trace as a user does.
 #include <gmock/gmock.h>
 
 #include <chrono>
@@ -64,7 +64,7 @@ TEST_F(TraceCli, ARunIsSummarisedAndReplayed) {
   EXPECT_TRUE(json::parse(tier_trace({"replay", trace, "--json"}).out).value("same", false));
 }
 
-// Everything is resident on a GPU, which this machine stands for: sites are computed several at a time.
+// Everything is resident on a GPU that the host emulates, so several sites are computed in one joint run.
 TEST_F(TraceCli, JointRunsAreReplayed) {
   const std::string trace = folder().path() + "/joint.trace";
   const Ended run = run_tierd({"--config", config_file("endor"),
@@ -75,7 +75,7 @@ TEST_F(TraceCli, JointRunsAreReplayed) {
                                "-t",       "1",
                                "--fit",    "-q",
                                "--set",    "tiers.gpu.backend=host",
-                               "--set",    "model.compression=none",  // it is not pruned
+                               "--set",    "model.compression=none",  // the model is not pruned
                                "--set",    "tiers.gpu.capacity=1 GiB",
                                "--trace",  trace});
   ASSERT_EQ(run.status, 0) << run.err;
@@ -89,7 +89,7 @@ TEST_F(TraceCli, JointRunsAreReplayed) {
   EXPECT_THAT(tier_trace({"export", trace, "-o", "-"}).out, HasSubstr("layers.0.qkv and 7 more"));
 }
 
-// Which experts were chosen is in the passes that there were.
+// The passes of the trace show which experts were chosen.
 TEST_F(TraceCli, AMixtureInChannelsIsReplayed) {
   const std::string trace = folder().path() + "/mixture.trace";
   const Ended run = run_tierd({"--config", config_file("activeflow"), "-m",
@@ -116,7 +116,7 @@ TEST_F(TraceCli, EveryEventIsPrinted) {
   EXPECT_THAT(some.out, testing::Not(HasSubstr("of step 5")));
 }
 
-// What Perfetto wants: numbers where it wants numbers, and slices of one row that do not overlap.
+// Perfetto needs numbers where the format has numbers, and slices of one row that do not overlap.
 TEST_F(TraceCli, TheTimelineIsChromeTraceEvents) {
   const std::string trace = recorded();
   const std::string file = folder().path() + "/run.json";
@@ -160,7 +160,7 @@ TEST_F(TraceCli, OtherPoliciesAreCompared) {
   EXPECT_EQ(rows[0]["decode_steps"], 11);
   EXPECT_LT(rows[1]["read_bytes"], rows[2]["read_bytes"]);
   EXPECT_EQ(rows[2]["hits"], 0);
-  EXPECT_GT(rows[3]["hit_rate"], 0.9);  // all but what has to come once
+  EXPECT_GT(rows[3]["hit_rate"], 0.9);  // all but the first load of each neuron
 }
 
 TEST_F(TraceCli, WhatMakesNoSenseIsSaidInOneLine) {
@@ -200,7 +200,7 @@ TEST_F(TraceCli, WhatMakesNoSenseIsSaidInOneLine) {
   EXPECT_THAT(full.err, HasSubstr("/dev/full: the trace could not be written: No space left on device"));
 }
 
-// Interrupted at any moment, or killed: what is there replays.
+// The trace of an interrupted or killed run replays up to its end.
 TEST_F(TraceCli, ATraceOfARunThatWasBrokenOffReplays) {
   const std::string trace = recorded();
   Random random(7);
@@ -211,7 +211,7 @@ TEST_F(TraceCli, ATraceOfARunThatWasBrokenOffReplays) {
     program.kill(round % 2 == 0 ? SIGINT : SIGKILL);
     (void)program.wait();
     const Ended replayed = tier_trace({"replay", trace});
-    if (replayed.status == 2) {  // before there was a header, or a whole one
+    if (replayed.status == 2) {  // the header is missing or incomplete
       EXPECT_THAT(replayed.err, AnyOf(HasSubstr("is no trace"), HasSubstr("ends within its header")));
       continue;
     }
@@ -220,8 +220,8 @@ TEST_F(TraceCli, ATraceOfARunThatWasBrokenOffReplays) {
   }
 }
 
-// What must hold of any text, and what LLM in a flash says of bundles of friends. Sampled from the model
-// itself.
+// Checks relations that hold for any text, and the finding of LLM in a flash on bundling neurons that fire
+// together. The text is sampled from the model itself.
 TEST_F(TraceCli, ActivityOfTheEmbeddedModel) {
   const auto activity = [&](const char* seed) {
     const std::string trace = folder().path() + "/" + seed + ".trace";
@@ -246,7 +246,7 @@ TEST_F(TraceCli, ActivityOfTheEmbeddedModel) {
     const auto fresh = site["new"].get<std::vector<double>>();
     const auto held = site["held"].get<std::vector<double>>();
     double union_of = site["active"].get<double>();
-    EXPECT_NEAR(held[0], union_of + fresh[0], 2e-3);  // but for the edges
+    EXPECT_NEAR(held[0], union_of + fresh[0], 2e-3);  // except at the ends of the text
     for (size_t k = 1; k < fresh.size(); ++k) {
       EXPECT_LE(fresh[k], fresh[k - 1]);
       EXPECT_NEAR(held[k], held[k - 1] + fresh[k], 2e-3);
@@ -256,7 +256,7 @@ TEST_F(TraceCli, ActivityOfTheEmbeddedModel) {
   EXPECT_GT(mean["overlap"].get<double>(), mean["unrelated_overlap"].get<double>());
   EXPECT_GT(mean["closest_friend_cost"].get<double>(), 1.3);
   EXPECT_LT(4 * mean["closest_friends"].get<double>(), mean["with_a_friend"].get<double>());
-  // Most copies are of those who never left.
+  // Most bundled copies would be of neurons that are resident already.
   EXPECT_GT(mean["friends_here"].get<double>(), 0.5);
   EXPECT_GT(mean["friends_wanted"].get<double>(), 0);
   EXPECT_LT(mean["friends_used"].get<double>(), 0.2);

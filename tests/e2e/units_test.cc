@@ -1,5 +1,5 @@
-// A tier of several agents: the balancer deals the neurons out, units take inputs and results of one another,
-// and the bits are those of one agent that has everything.
+// A tier of several agents: the balancer distributes neurons, units exchange inputs and results, and the bits
+// equal those of one agent with all neurons.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -121,8 +121,8 @@ TEST_F(Units, GiveTheBitsOfOne) {
   }
 }
 
-// Each unit sums its own neurons, with their biases, and the sums are added in the order of the units: other
-// bits than one unit's, but the same ones in every run.
+// Each unit sums its own neurons with their biases, and the sums are added in the order of the units. The
+// bits differ from one unit's and are the same in every run.
 TEST_F(Units, SumNeuronsWithTheirBiases) {
   for (const std::string& model : {golden_path("opt"), golden_path("phi"), kDemo}) {
     Config one;
@@ -156,7 +156,7 @@ TEST_F(Units, SumNeuronsWithTheirBiases) {
   }
 }
 
-// Two units that compute at the same time are not counted twice, and a sleep while they compute is no stall.
+// The time of two units that compute at once is counted once, and sleeping while they compute is not a stall.
 TEST_F(Units, TimesThatOverlapAreNotAddedUp) {
   const ModelWorld world(small_llama(), Encoding::f32);
   Config config = dealt(world, 3);
@@ -235,7 +235,7 @@ TEST_F(Units, TheirNumberIsChecked) {
   const auto plan = plan_run(dealt(world, 33), quiet());
   ASSERT_FALSE(plan.ok());
   EXPECT_THAT(plan.error().line(), HasSubstr("tiers.dram.count: 33"));
-  // Each needs activations and staging of its own.
+  // Each unit needs its own activations and staging.
   Config one = dealt(world, 1), four = dealt(world, 4);
   EXPECT_GT(plan_run(four, quiet())->memory.tiers.front().least,
             plan_run(one, quiet())->memory.tiers.front().least);

@@ -1,4 +1,4 @@
-// run.clock = "model": the same run, in the time of a described machine.
+// run.clock = "model": the same run in the time of a described machine.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,7 +44,7 @@ class VirtualTime : public testing::Test {
     config.machine = machine_;
     return config;
   }
-  // This is the same machine with more in it.
+  // Returns a run on the same machine with a longer description.
   static Config modelled_with(const std::string& more) {
     const std::string path = testing::TempDir() + "virtual-with-" + std::to_string(getpid()) + ".toml";
     std::ofstream(path) << "base = \"" << machine_ << "\"\n" << more;
@@ -89,7 +89,7 @@ TEST_F(VirtualTime, TheBitsAreThoseOfTheWallClockAndTheTimesAlwaysTheSame) {
   expect_the_same_bits(first.logits, wall.logits);
   EXPECT_EQ(first.ns, second.ns);
   EXPECT_EQ(first.end_ns, second.end_ns);
-  // What is streamed takes the disk at least so long.
+  // Streaming takes at least the disk's time for these bytes.
   EXPECT_GT(static_cast<double>(first.end_ns) * 1e-9, static_cast<double>(first.read_bytes) / 100e6);
 }
 
