@@ -1,4 +1,4 @@
-// The neurons of a step beside other lists of them.
+// Compares the neurons of a step with other lists of neurons.
 #include "core/kernel/active_set.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Makes tables of sites for tests.
+// Builds tables of sites for tests.
 #pragma once
 
 #include <utility>
@@ -7,7 +7,7 @@
 
 namespace tierd {
 
-// Appends an edition that the site owns, as `edition` says beside owner and shape.
+// Appends `edition` as an edition that the site owns; sets its owner and shape.
 inline void add_edition(SiteTable& sites, SiteId owner, Edition edition) {
   edition.owner = owner;
   edition.n = sites[owner].n;

@@ -1,5 +1,5 @@
-// The budget moves between two steps: what leaves, what moves, what the agents hear, and answers that make no
-// sense.
+// The budget changes between two steps: what the cache evicts, which slots move, what agents receive, and
+// invalid answers.
 #include "core/kernel/supply/arena.h"
 
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Site 1 has 6 neurons and 4 slots, which hold 0, 2, 3 and 5 in this order; site 0 one slot, empty.
+// Site 1 has 6 neurons and 4 slots, which hold 0, 2, 3 and 5 in this order. Site 0 has one slot, empty.
 class ArenaWorld {
  public:
   explicit ArenaWorld(uint32_t units = 1)
@@ -26,7 +26,7 @@ class ArenaWorld {
     world.script.calls.clear();
     world.order.clear();
   }
-  // The cache answers this.
+  // Sets the cache's answer to `resize`.
   void answer(std::vector<uint32_t> slots, std::vector<tierd_neuron> victims) {
     world.script.resize = [slots, victims, this](uint64_t bytes, uint32_t* out, tierd_victims_out* leaving) {
       most.assign(out, out + slots.size());
@@ -41,7 +41,7 @@ class ArenaWorld {
     EXPECT_TRUE(world.drain().ok());
     return world.run(world.scheduler->resize(ArenaParts(world.computes.size(), slots * kSlot)));
   }
-  // A pass of site 1 after which all of site 0 is on its way.
+  // Runs a pass of site 1 after which all neurons of site 0 are in flight.
   void read_ahead() {
     world.script.look_ahead = [](SiteId site) {
       return site == 1 ? std::vector<Ahead>{{0, 1}} : std::vector<Ahead>{};
@@ -56,7 +56,7 @@ class ArenaWorld {
     EXPECT_THAT(world.order, ElementsAre());
     EXPECT_THAT(world.script.calls, ElementsAre());
   }
-  // Every neuron is computed, from the right bytes.
+  // Expects that every neuron is computed from its own bytes.
   void expect_computed(uint32_t step) {
     for (const SiteId site : {0, 1}) ASSERT_TRUE(world.pass(site, step).ok());
     world.expect_whole(0, step, {0, 1, 2, 3});
@@ -65,7 +65,7 @@ class ArenaWorld {
   }
 
   ScriptedWorld world;
-  std::vector<uint32_t> most;  // of each edition, as the cache was told
+  std::vector<uint32_t> most;  // of each edition, as given to the cache
   uint64_t asked = 0;
 };
 
@@ -112,7 +112,7 @@ TEST(Arena, GrowsAndFills) {
   EXPECT_EQ(arena.world.scheduler->counters().hits, 8u);
 }
 
-// What another cache has left is in the way.
+// Neurons left by another cache occupy slots, so not all wanted neurons fit.
 TEST(Arena, FillsAsFarAsThereIsRoom) {
   ArenaWorld arena;
   arena.answer({0, 5}, {});
@@ -138,14 +138,14 @@ TEST(Arena, ToNothingAndBack) {
   EXPECT_EQ(arena.world.scheduler->counters().hits, 10u);
 }
 
-// Wishes have leased slots and started reads: all of that is over before anything moves.
+// Prefetches have leased slots and started reads. All of them end before any slot moves.
 TEST(Arena, WhatWasReadAheadIsGivenUp) {
   ArenaWorld arena;
   arena.read_ahead();
   ASSERT_TRUE(arena.world.end_step(0).ok());
   arena.answer({0, 1}, {{1, 0}, {1, 3}, {1, 2}, {0, 0}});
   arena.world.settle();
-  arena.world.flash.finish();  // into the one slot of site 0; the others come to staging
+  arena.world.flash.finish();  // into the only slot of site 0; the others land in staging
   arena.world.settle();
   ASSERT_TRUE(arena.world.residency.valid(0, 0));
   arena.world.script.look_ahead = {};
@@ -180,7 +180,7 @@ TEST(Arena, ACacheGetsAnotherSplitOfWhatItHas) {
   ArenaWorld arena;
   arena.answer({3, 2}, {{1, 0}, {1, 2}});
   ASSERT_TRUE(arena.world.end_step(0).ok());
-  arena.expect_as_it_was();  // it did not ask for any
+  arena.expect_as_it_was();  // the cache did not ask for a split
   arena.world.script.resplit = 1;
   ASSERT_TRUE(arena.world.end_step(1).ok());
   EXPECT_EQ(arena.asked, 5u * kSlot);
@@ -191,7 +191,7 @@ TEST(Arena, ACacheGetsAnotherSplitOfWhatItHas) {
   arena.world.script.resplit = 0;
   arena.expect_computed(2);
 
-  // After another size, of that.
+  // After a change of size, the cache splits the new size.
   arena.answer({0, 2}, {});
   ASSERT_TRUE(arena.resize(2).ok());
   arena.world.script.resplit = 1;

@@ -14,9 +14,9 @@ TEST(BusyTime, CountsWhatOverlapsOnce) {
   busy.add(30, 40);
   EXPECT_EQ(busy.take(), 20u);
   EXPECT_EQ(busy.take(), 0u) << "taken once";
-  busy.add(5, 10);   // whichever is told first
-  busy.add(0, 7);    // overlaps it
-  busy.add(1, 2);    // lies inside
+  busy.add(5, 10);   // in any order
+  busy.add(0, 7);    // overlaps the first
+  busy.add(1, 2);    // inside the others
   busy.add(10, 12);  // begins where the first ends
   busy.add(3, 3);    // has no length
   EXPECT_EQ(busy.take(), 12u);

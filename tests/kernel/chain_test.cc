@@ -1,5 +1,5 @@
-// A memory that lies over another one fetches what it is missing from the nearest memory that holds it. What
-// no memory holds is fetched into the one below first, whose cache is asked about the misses alone.
+// A memory over another one fetches missing neurons from the nearest memory that holds them. Neurons that no
+// memory holds are fetched into the memory below first, whose cache sees only these misses.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Which editions and neurons a cache was asked about.
+// Records the neurons of each call of a cache's `admit`.
 Admit noting(std::vector<std::string>& asked, Admit admit) {
   return [&asked, admit = std::move(admit)](const tierd_set_view* missing, int priority, uint32_t free_slots,
                                             uint8_t* verdict, tierd_victims_out* victims) {
@@ -31,7 +31,7 @@ int everything_passes(const tierd_set_view* missing, int, uint32_t, uint8_t* ver
   return 0;
 }
 
-// Active from now on, at every site.
+// Makes these neurons active at every site from now on.
 void use(ScriptedWorld& world, Neurons neurons) {
   world.script.predict = [neurons = std::move(neurons)](SiteId, tierd_set_out* out) {
     out->n = static_cast<uint32_t>(neurons.size());
@@ -63,7 +63,7 @@ TEST(Chain, WhatIsMissingComesByWayOfTheMemoryBelow) {
     EXPECT_THAT(move.lengths, testing::Each(kSlot - 64)) << "4000 bytes, to the next multiple of 64";
     EXPECT_EQ(move.lengths.size(), move.units.size());
   }
-  // The scripted agents say that whole slots have come.
+  // The scripted agents complete whole slots.
   const LinkCounters& link = world.scheduler->link_counters(1);
   EXPECT_EQ(link.payload_bytes, link.neurons * (kSlot - 96));
   EXPECT_EQ(link.padding_bytes(), link.neurons * 96);
@@ -102,7 +102,7 @@ TEST(Chain, WhatPassesThroughBelowGivesItsBlockBack) {
   world.expect_nothing_lost();
 }
 
-// Summed sites: in the order of their runs, through one block in each memory.
+// Runs of a summed site arrive in order, through one block in each memory.
 TEST(Chain, RunsComeThroughOneBlockInEach) {
   ScriptedWorld world({.neurons = {4 * kRun},
                        .slots = {0},
@@ -134,7 +134,7 @@ TEST(Chain, TheStoreIsReadWhereNobodyNearerHoldsIt) {
   world.expect_nothing_lost();
 }
 
-// One run comes from the store and from the memory below, into one block.
+// One run arrives partly from the store and partly from the memory below, in one block.
 TEST(Chain, ARunOfTwoSourcesFillsOneBlock) {
   ScriptedWorld world({.neurons = {2 * kRun},
                        .slots = {0},
@@ -153,7 +153,7 @@ TEST(Chain, ARunOfTwoSourcesFillsOneBlock) {
   world.expect_nothing_lost();
 }
 
-// A cache below may fetch for passes that are further off than what the predictor foresees: both stand.
+// A cache below may prefetch for later passes than the predictor does. Both prefetches are kept.
 TEST(Chain, ACacheBelowFetchesAheadIntoItsOwnMemory) {
   ScriptedWorld world(
       {.neurons = {1, 1, 4}, .slots = {0, 0, 0}, .neurons_per_block = 4, .below = {{0, 0, 4}}});
@@ -185,7 +185,7 @@ TEST(Chain, APredictorMayNameTheMemory) {
   ASSERT_TRUE(world.pass(0, 0).ok());
   world.settle();
   world.end_all();
-  ASSERT_TRUE(world.pass(1, 0).ok());  // what is below is moved on while a pass runs
+  ASSERT_TRUE(world.pass(1, 0).ok());  // prefetches move on from the memory below during a pass
   world.settle();
   world.end_all();
   EXPECT_EQ(world.residencies.front().valid_count(2), 3u);
@@ -236,7 +236,7 @@ TEST(Chain, WhatIsReadAheadIsMovedAhead) {
   world.expect_nothing_lost();
 }
 
-// The pass comes while its neurons are read below: the read is raised, and nothing is read again.
+// The pass begins while its neurons are read below: the read is raised, and nothing is read twice.
 TEST(Chain, ADemandTakesOverWhatIsReadBelow) {
   ScriptedWorld world({.neurons = {1, 4}, .slots = {0, 0}, .neurons_per_block = 4, .below = {{0, 0}}});
   world.script.look_ahead = [](SiteId site) {
@@ -271,7 +271,7 @@ TEST(Chain, WhatIsWishedForInVainIsGivenUpInBoth) {
   world.expect_nothing_lost();
 }
 
-// What the cache below does not want fetched ahead waits for its pass; the rest does not wait for it.
+// Neurons that the cache below refuses to prefetch wait for their pass; the others do not.
 TEST(Chain, WhatIsRefusedBelowIsNotMovedAhead) {
   ScriptedWorld world(
       {.neurons = {1, 1, 4}, .slots = {0, 0, 4}, .neurons_per_block = 4, .below = {{0, 0, 4}}});
@@ -337,7 +337,7 @@ TEST(Chain, AMoveIsTriedAgainAndThenFailsThePass) {
   broken.expect_nothing_lost();
 }
 
-// All of the pass is posted before anything has landed: who moves what it computes from waits for itself.
+// The whole pass is posted before any move ends: a unit that moves its own neurons orders its runs.
 TEST(Chain, RunsArePostedBehindTheirMoves) {
   for (const bool bundles : {false, true}) {
     ScriptedWorld world({.neurons = {3 * kRun},

@@ -1,4 +1,4 @@
-// A sink that remembers completions by the names that a test gave the messages.
+// Records completions by the names that a test gave the messages.
 #pragma once
 
 #include <gtest/gtest.h>

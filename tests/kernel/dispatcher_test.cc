@@ -12,7 +12,7 @@
 namespace tierd {
 namespace {
 
-// Accepts as scripted, completes what the test names, remembers what it was given.
+// Accepts as scripted, completes the messages that the test names, and records what it receives.
 class ScriptedAgent final : public Agent {
  public:
   explicit ScriptedAgent(uint32_t credits) : credits_(credits) {}
@@ -58,7 +58,7 @@ class ScriptedAgent final : public Agent {
 
   int refuse = 0;
   std::vector<Message> accepted;
-  std::vector<Payload> payloads;  // theirs
+  std::vector<Payload> payloads;  // of `accepted`
   std::vector<std::pair<Op, MessageId>> controls;
   std::vector<Message> open;
   std::deque<Done> ready;
@@ -143,7 +143,7 @@ TEST(Dispatcher, WhoIsWokenGoesOnOnceWhenTheTurnHasDeliveredEverything) {
   world.agent.complete(world.agent.open[1].id);
   world.dispatcher.turn();
   EXPECT_EQ(delivered, std::vector<size_t>{2});
-  world.dispatcher.turn();  // nothing came
+  world.dispatcher.turn();  // nothing completes
   world.agent.complete_all();
   world.dispatcher.turn();
   EXPECT_EQ(delivered, (std::vector<size_t>{2, 3}));
@@ -186,10 +186,10 @@ TEST(Dispatcher, CancelsWhatWaitsAtOnceAndAdvisesAboutTheRest) {
   const MessageId waiting = world.post("c", Priority::prefetch);
   world.dispatcher.cancel(waiting);
   world.dispatcher.cancel(sent);
-  EXPECT_EQ(world.log.lines.size(), 0u);  // completions come in a turn, never inside the call
+  EXPECT_EQ(world.log.lines.size(), 0u);  // completions are delivered in a turn, never inside the call
   world.dispatcher.turn();
   EXPECT_EQ(world.log.count["c"], 1);
-  world.agent.complete(world.agent.accepted[1].id);  // a credit for the advice
+  world.agent.complete(world.agent.accepted[1].id);  // frees a credit for the advice
   world.dispatcher.turn();
   world.dispatcher.turn();
   ASSERT_EQ(world.agent.controls.size(), 1u);
@@ -199,7 +199,7 @@ TEST(Dispatcher, CancelsWhatWaitsAtOnceAndAdvisesAboutTheRest) {
   world.dispatcher.turn();
   EXPECT_EQ(world.dispatcher.in_flight(), 0u);
   EXPECT_EQ(world.accepted(), "ab");
-  world.dispatcher.cancel(sent);  // long gone
+  world.dispatcher.cancel(sent);  // completed long ago
   world.dispatcher.turn();
   EXPECT_EQ(world.dispatcher.in_flight(), 0u);
 }
@@ -213,7 +213,7 @@ TEST(Dispatcher, RaisesWhatWaitsAndAdvisesAboutTheRest) {
   world.dispatcher.raise(raised, Priority::demand);
   world.dispatcher.raise(raised, Priority::migration);  // never lowers
   world.dispatcher.raise(sent, Priority::demand);
-  world.dispatcher.raise(sent, Priority::demand);  // told once
+  world.dispatcher.raise(sent, Priority::demand);  // sent to the agent once
   while (world.dispatcher.in_flight() != 0) {
     world.agent.complete_all();
     world.dispatcher.turn();
@@ -239,7 +239,7 @@ TEST(Dispatcher, AdviceIsDroppedWhenNoEntryIsFree) {
   EXPECT_EQ(world.dispatcher.in_flight(), 0u);
 }
 
-// Posts, cancels and raises at random; each request is heard of once, and every credit comes back.
+// Posts, cancels and raises at random. Each request completes once, and every credit is returned.
 TEST(Dispatcher, EveryRequestCompletesOnceWhateverTheShuffle) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -270,7 +270,7 @@ TEST(Dispatcher, EveryRequestCompletesOnceWhateverTheShuffle) {
     EXPECT_EQ(world.dispatcher.in_flight(), 0u);
     EXPECT_EQ(world.log.count.size(), posted);
     for (const auto& [name, times] : world.log.count) EXPECT_EQ(times, 1) << name;
-    // All credits are back: that many go out in one turn.
+    // All credits are free, so that many messages go out in one turn.
     world.agent.accepted.clear();
     for (int i = 0; i < 5; ++i) world.post("z", Priority::demand);
     world.dispatcher.turn();

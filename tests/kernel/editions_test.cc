@@ -1,5 +1,5 @@
-// Sites that are stored in several encodings: the quantizer's choice, a neuron at a time, decides which
-// edition is fetched, kept and computed.
+// Sites stored in several encodings. The quantizer chooses for each neuron which edition is fetched, kept and
+// computed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// Which edition each message of the pass computed, and what: "0:0,3 1:1".
+// Returns the edition and the neurons of each message of the pass: "0:0,3 1:1".
 std::string computed(const ScriptedWorld& world, SiteId site, uint32_t step) {
   std::string text;
   for (const Computed& c : world.compute.log) {
@@ -51,7 +51,7 @@ TEST(Editions, EachHasAResidencyOfItsOwn) {
   world.expect_nothing_lost();
 }
 
-// The sums are made edition by edition, whichever was there first.
+// Sums are made edition by edition, whichever edition arrived first.
 TEST(Editions, AreSummedInTheirOrder) {
   ScriptedWorld world({.neurons = {3 * kRun},
                        .slots = {3 * kRun, 0, 3 * kRun},
@@ -78,7 +78,7 @@ TEST(Editions, AreSummedInTheirOrder) {
   world.expect_nothing_lost();
 }
 
-// One block must do for all of them: a run gives it back before the next edition needs it.
+// One block serves all editions: a run returns it before the next edition needs it.
 TEST(Editions, ShareOneBlock) {
   ScriptedWorld world({.neurons = {2 * kRun},
                        .slots = {0, 0, 0},
@@ -106,7 +106,7 @@ TEST(Editions, LookAheadFetchesWhatTheQuantizerWouldChoose) {
   ASSERT_TRUE(world.pass(1, 0).ok());
   EXPECT_EQ(world.scheduler->counters().staged, 4u);
   EXPECT_EQ(world.scheduler->counters().wasted, 0u);
-  // At the next step it changes its mind between the wish and the pass.
+  // At the next step the quantizer chooses otherwise between the wish and the pass.
   ASSERT_TRUE(world.pass(0, 1).ok());
   for (world.settle(); !world.flash.open.empty(); world.settle()) world.flash.finish();
   world.script.choose = all_in(0);
@@ -137,7 +137,7 @@ TEST(Editions, NobodyActiveIsAPassToo) {
   world.expect_nothing_lost();
 }
 
-// A site with one edition does not ask the quantizer, and a run with one unit does not ask the balancer.
+// A site with one edition does not call the quantizer, and a run with one unit does not call the balancer.
 TEST(Editions, OneIsNotAskedFor) {
   ScriptedWorld world({.neurons = {4}, .slots = {0}});
   world.script.choose = [](const tierd_set_view*, uint8_t*) { return TIERD_E_INTERNAL; };
@@ -157,7 +157,7 @@ TEST(Editions, AnAnswerBeyondThemIsAFault) {
   world.expect_nothing_lost();
 }
 
-// Several units, each with both editions: the parts of all are computed once, in order.
+// Several units, each with both editions: every neuron is computed once, in order.
 TEST(Editions, OfSeveralUnits) {
   ScriptedWorld world({.neurons = {8}, .slots = {2, 2}, .neurons_per_block = 8, .units = 2, .editions = 2});
   world.script.admit = keep_what_fits();
@@ -187,7 +187,7 @@ TEST(Editions, OfSeveralUnits) {
   world.expect_nothing_lost();
 }
 
-// Says of neurons 1, 3 and 4 that they are active, 4 the most and 1 the least.
+// Predicts neurons 1, 3 and 4, with the greatest score for 4 and the lowest for 1.
 int ranked(SiteId, tierd_set_out* out) {
   const std::vector<uint32_t> neurons = {1, 3, 4};
   const std::vector<float> scores = {-2, 1, 7};
@@ -198,7 +198,7 @@ int ranked(SiteId, tierd_set_out* out) {
   out->scored = 1;
   return 0;
 }
-// The neuron of the greatest score in the first edition, the others in the second.
+// Chooses the first edition for the neuron of the greatest score, the second for the others.
 int best_first(const tierd_set_view* set, uint8_t* level) {
   EXPECT_NE(set->score, nullptr);
   const auto best = std::max_element(set->score, set->score + set->n) - set->score;
@@ -241,7 +241,7 @@ TEST(Editions, APredictorMayRankAllOrNot) {
   world.script.choose = best_first;
   ASSERT_TRUE(world.pass(0, 0).ok());
   EXPECT_EQ(computed(world, 0, 0), "0:1 1:0,2");
-  world.script.predict = nullptr;  // all, and it wrote no scores
+  world.script.predict = nullptr;  // all neurons, without scores
   world.script.choose = [](const tierd_set_view* set, uint8_t*) { return set->score == nullptr ? 0 : -1; };
   EXPECT_TRUE(world.pass(0, 1).ok());
 }
@@ -305,7 +305,7 @@ TEST(Editions, WhatIsWishedForIsRankedToo) {
   EXPECT_EQ(computed(world, 1, 0), "2:2 3:0");
   EXPECT_EQ(world.scheduler->counters().staged, 2u);
   EXPECT_EQ(world.scheduler->counters().wasted, 0u);
-  // A score that is none is a fault here as well.
+  // A score that is not finite is a fault here as well.
   world.script.look_ahead = [](SiteId) {
     return std::vector<Ahead>{{1, 1, Neurons{0}, TIERD_NO_MEMORY, TIERD_NO_EDITION, {INFINITY}}};
   };
@@ -313,7 +313,7 @@ TEST(Editions, WhatIsWishedForIsRankedToo) {
             "predictor 'script': look_ahead: score inf at place 0: expected a finite number");
 }
 
-// The balancer hears in which edition, and the predictor by whom as well.
+// The balancer receives the chosen editions, and the predictor also the assigned units.
 TEST(Editions, AreKnownToWhoIsAskedNext) {
   ScriptedWorld world({.neurons = {4}, .slots = {0, 0}, .neurons_per_block = 4, .units = 2, .editions = 2});
   world.script.choose = [](const tierd_set_view* set, uint8_t* level) {
@@ -339,7 +339,7 @@ TEST(Editions, AreKnownToWhoIsAskedNext) {
   EXPECT_TRUE(heard);
 }
 
-// The quantizer is not asked about it.
+// The quantizer is not called for such a wish.
 TEST(Editions, AWishMayNameOne) {
   ScriptedWorld world({.neurons = {1, 4}, .slots = {0, 0, 0, 0}, .neurons_per_block = 4, .editions = 2});
   uint32_t asked = 0;

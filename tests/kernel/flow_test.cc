@@ -1,4 +1,4 @@
-// Dense work that several units do: who has a site's input, and who takes its results.
+// Dense work of several units: which unit has a site's input, and which takes its results.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::UnorderedElementsAre;
 
-// Neuron i goes to unit unit_of(i).
+// Assigns neuron i to unit unit_of(i).
 void assign(ScriptedWorld& world, const std::function<uint8_t(uint32_t)>& unit_of) {
   world.script.assign = [unit_of](const tierd_set_view* set, uint8_t* unit) {
     for (uint32_t i = 0; i < set->n; ++i) unit[i] = unit_of(set->idx == nullptr ? i : set->idx[i]);
@@ -56,7 +56,7 @@ TEST(Flows, OneHasTheInputAndAnotherTakesTheResults) {
   world.expect_nothing_lost();
 }
 
-// Nobody waits for a segment before where there is none.
+// Without a segment before, no unit waits for the input.
 TEST(Flows, InputThatIsThereIsTakenAtOnce) {
   ScriptedWorld world(of(2, {.input = {{0}}, .before = false, .output = {{0}}}));
   assign(world, [](uint32_t) { return uint8_t{1}; });
@@ -65,7 +65,7 @@ TEST(Flows, InputThatIsThereIsTakenAtOnce) {
   world.expect_nothing_lost();
 }
 
-// As attention by heads leaves it, and as the operator behind it reads it.
+// Attention by heads leaves its output in parts; the next operator takes each part from its unit.
 TEST(Flows, PartsOfTheInputComeFromWhereTheyAre) {
   ScriptedWorld world(of(3, {.input = {{1, 0, 2}, {2, 2, 1}}, .before = false, .output = {{0}}}));
   assign(world, [](uint32_t neuron) { return static_cast<uint8_t>(neuron % 2); });
@@ -83,7 +83,7 @@ TEST(Flows, EachTakesTheColumnsThatItNeeds) {
   assign(world, [](uint32_t neuron) { return static_cast<uint8_t>(neuron % 2); });
   ASSERT_TRUE(world.pass(0, 0).ok());
   EXPECT_EQ(world.order.front(), "1 run B");
-  // Its own neurons first and alone: the third unit takes some of their results, too.
+  // The unit's own neurons first and separately, because the third unit takes some of their results.
   EXPECT_THAT(world.order, Contains("2 compute 1,3 takes input of 1"));
   EXPECT_THAT(world.order, Contains("2 run takes sums in 0-1 of 1; sums in 3-5 of 1 A"));
   EXPECT_THAT(world.order, Contains("3 run takes sums in 2-2 of 1; sums in 2-2 of 2 A"));
@@ -91,7 +91,7 @@ TEST(Flows, EachTakesTheColumnsThatItNeeds) {
   world.expect_nothing_lost();
 }
 
-// One unit takes while another has long run its segment after.
+// One unit takes results after another has run its segment after.
 TEST(Flows, NobodyWaitsForTheSegmentAfterOfAnother) {
   ScriptedWorld world(of(2, {.input = {{0}}, .before = true, .output = {{0, 0, 3}, {1, 3, 3}}}));
   assign(world, [](uint32_t neuron) { return static_cast<uint8_t>(neuron % 2); });
@@ -138,7 +138,7 @@ Flow draw_flow(Random& random, uint32_t units) {
   return flow;
 }
 
-// What a unit takes, as the log names it.
+// Returns a unit's take as the log shows it.
 std::string taken(const std::string& what, const UnitColumns& part, uint32_t from, uint32_t width) {
   const uint32_t count = std::min(part.count, width - part.first);
   std::string text = what;
@@ -147,9 +147,9 @@ std::string taken(const std::string& what, const UnitColumns& part, uint32_t fro
   return text + " of " + std::to_string(from + 1);
 }
 
-// Drawn flows, assignments, delivery orders: each unit that computes has all of the input before its first
-// neuron, each that needs results takes them of all others, in their order, before its segment after, which
-// is its last message; nothing is lost.
+// Drawn flows, assignments and delivery orders. Each computing unit has all input before its first neuron.
+// Each unit that needs results takes them from all others in order, before its segment after, which is its
+// last message. Nothing is lost.
 TEST(Flows, AnyHistoryKeepsTheOrder) {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     SCOPED_TRACE(seed);

@@ -1,5 +1,5 @@
-// Sites whose neurons of one number lie side by side in the file (layer groups): what is read ahead for all
-// of them is one read, and each neuron goes where its own site has a place for it.
+// Sites whose neurons of one number are contiguous in the file (layer groups). A prefetch for all of them is
+// one read, and each neuron lands where its own site has room.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ WorldOptions three(uint32_t n, std::vector<uint32_t> slots, uint32_t blocks) {
   return options;
 }
 
-// Site 0 looks ahead to both others, which then use `active`.
+// Site 0 prefetches `wished` for both others, which then use `active`.
 class GroupWorld : public ScriptedWorld {
  public:
   GroupWorld(const WorldOptions& options, Neurons wished, Neurons active) : ScriptedWorld(options) {
@@ -40,7 +40,7 @@ class GroupWorld : public ScriptedWorld {
       return site == 0 ? std::vector<Ahead>{{1, 1, wished}, {2, 2, wished}} : std::vector<Ahead>{};
     };
   }
-  // What site 0 has read for itself is not counted.
+  // Returns all reads but the one of site 0 itself.
   std::string read_ahead() const {
     std::string all = reads();
     return all.substr(all.find(']') + 1);
@@ -61,7 +61,7 @@ TEST(Groups, AreReadTogether) {
   world.expect_nothing_lost();
 }
 
-// What is kept goes to the arena, what streams by to blocks, with the same read.
+// One read carries neurons that are kept, to the arena, and others, to blocks.
 TEST(Groups, GoWhereEachSiteHasRoom) {
   GroupWorld world(three(4, {0, 4, 1}, 8), {1, 3}, {1, 3});
   world.script.admit = keep_what_fits();
@@ -93,7 +93,7 @@ TEST(Groups, ComeInWholeRuns) {
   world.expect_nothing_lost();
 }
 
-// With two blocks the look-ahead has one of them.
+// With two blocks, prefetches may use one.
 TEST(Groups, ComeOneByOneWhereBlocksAreFew) {
   GroupWorld world(three(4, {0, 0, 0}, 2), {1, 3}, {1, 3});
   ASSERT_TRUE(world.pass(0, 0).ok());
@@ -106,12 +106,12 @@ TEST(Groups, ComeOneByOneWhereBlocksAreFew) {
   world.expect_nothing_lost();
 }
 
-// A damaged extent is the fault of the site that it belongs to alone.
+// A damaged extent fails only the site that owns it.
 TEST(Groups, AFailureIsThatOfOneSite) {
   GroupWorld world(three(4, {0, 0, 0}, 8), {1, 3}, {1, 3});
   ASSERT_TRUE(world.pass(0, 0).ok());
   world.settle();
-  // Extent 5 is neuron 1 of site 2; it is read again by itself.
+  // Extent 5, neuron 1 of site 2, is read again by itself.
   world.idle = [&] {
     if (world.flash.open.empty()) return;
     const Neurons extents = world.flash.open.front().extents;
@@ -127,14 +127,14 @@ TEST(Groups, AFailureIsThatOfOneSite) {
   world.expect_nothing_lost();
 }
 
-// Nobody cancels what another site still wants.
+// A read is not cancelled while another site needs it.
 TEST(Groups, AreCancelledTogether) {
   GroupWorld world(three(4, {0, 0, 0}, 8), {1, 3}, {2});
   ASSERT_TRUE(world.pass(0, 0).ok());
   world.settle();
   ASSERT_EQ(world.flash.open.size(), 1u);
   world.idle = [&] {
-    // The demand, not the look-ahead.
+    // Ends the demand, not the prefetch.
     if (!world.flash.open.empty()) world.flash.finish(world.flash.open.size() - 1);
   };
   ASSERT_TRUE(world.pass(1, 0).ok());

@@ -22,7 +22,7 @@ TEST(IdleTime, AMoveIsHiddenAsFarAsItLiesInWindows) {
                              {.start_ns = 190, .done_ns = 230, .neurons = 1, .bytes = 5}};
   time.add_moves({moves, 1});
   EXPECT_EQ(time.counters().hidden_ns, 30u);
-  // It began in the first window and ends in the second: what lies between is not hidden.
+  // The move begins in the first window and ends in the second. The time between the windows is not hidden.
   time.add_window({220, 300}, {});
   time.add_moves({moves + 1, 1});
   EXPECT_EQ(time.counters().hidden_ns, 30u + 10 + 10);
@@ -32,7 +32,7 @@ TEST(IdleTime, AMoveIsHiddenAsFarAsItLiesInWindows) {
   EXPECT_EQ(time.counters().bytes, 15u);
 }
 
-// Against every ns looked at by itself.
+// Compares with a twin that examines every ns.
 TEST(IdleTime, CountsAsANaiveTwinDoes) {
   constexpr uint64_t kEnd = 400;
   Random random(3);

@@ -1,5 +1,5 @@
-// Passes that follow each other, with everything in memory and nobody who looks, are one run; the others are
-// computed by themselves, and nothing else differs.
+// Consecutive passes whose neurons are all resident, and which no predictor observes, become one run. Other
+// passes are computed one by one, and nothing else differs.
 #include "core/kernel/pass/joint_runs.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// Sites of three neurons, `n` of them, all in memory but those of the sites that are `away`.
+// Returns `n` sites of three neurons, all resident except those of the sites in `away`.
 WorldOptions resident(uint32_t n, const std::vector<SiteId>& away = {}) {
   WorldOptions options;
   options.neurons.assign(n, 3);
@@ -43,7 +43,7 @@ struct JointWorld : ScriptedWorld {
     EXPECT_TRUE(run(scheduler->fill({})).ok());
   }
 
-  // All of a step, or what of it was well.
+  // Runs all passes of a step; stops at the first error.
   Status step(uint32_t number) {
     for (SiteId site = 0; site < sites.size(); ++site) {
       Status status = pass(site, number);
@@ -144,7 +144,7 @@ TEST(JointRuns, WhoLooksAtActivationsSeesThemAtOnce) {
   EXPECT_EQ(world.compute.runs, 8u) << "each segment before goes alone";
 }
 
-// Nothing that is in use can be dropped, and the cache says what to drop when the pass is over.
+// Neurons in use cannot be evicted, so a cache that evicts after each pass prevents joint runs.
 TEST(JointRuns, ACacheThatDropsBehindAPassIsWaitedFor) {
   JointWorld world(resident(4));
   world.strategies.caches.front().table.expire = Script().strategies().caches.front().table.expire;
@@ -163,7 +163,7 @@ TEST(JointRuns, PromptsAreComputedSiteBySite) {
   EXPECT_EQ(world.compute.runs, 4u);
 }
 
-// Its input is what the segment after the site before has left: a model's `o` and `down`.
+// The site's input is the output of the segment after the previous site, as with a model's `o` and `down`.
 TEST(JointRuns, ASiteWithoutASegmentBeforeJoinsAlso) {
   WorldOptions options = resident(4);
   options.flows.resize(4);
@@ -241,7 +241,7 @@ TEST(JointRuns, AnAgentThatIsNotThereIsNamed) {
   world.expect_nothing_lost();
 }
 
-// What is computed does not depend on who is computed together, in whichever order things end.
+// The results depend neither on which sites are computed together nor on the order of completions.
 TEST(JointRuns, AnyHistoryComputesTheSame) {
   for (uint64_t seed = 1; seed <= (kSanitized ? 20 : 100); ++seed) {
     SCOPED_TRACE(seed);

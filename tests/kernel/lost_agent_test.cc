@@ -1,5 +1,5 @@
-// Agents that are not there any more, from any of their messages on: whoever needs one is told so in a line,
-// and nothing hangs or is lost beside.
+// An agent is lost from any of its messages on. A pass that needs it gets a one-line error, and nothing hangs
+// or is lost.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -54,8 +54,8 @@ TEST(LostAgent, WhatIsReadAheadIsACounter) {
   world.expect_nothing_lost();
 }
 
-// Units that compute from memories over another one, in several editions. Which of the agents dies, and when:
-// at every message that it accepts in a history that is the same each time.
+// Units compute in several editions from memories over another one. Each agent dies in turn, at each message
+// that it accepts in a history that is the same each time.
 void expect_ends_whichever_dies(uint32_t units, bool moves_itself) {
   constexpr uint32_t kSteps = 3;
   const size_t agents = moves_itself ? units + 1 : units + 2;
@@ -108,7 +108,7 @@ void expect_ends_whichever_dies(uint32_t units, bool moves_itself) {
         const bool died = dying.dead();
         world.expect_nothing_lost();
         if (testing::Test::HasFailure()) return;
-        if (!died) break;  // it was sent no more than that
+        if (!died) break;  // the agent received fewer messages
       }
     }
   }

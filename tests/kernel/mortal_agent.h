@@ -1,5 +1,5 @@
-// An agent that another one stands behind, until it dies: whatever it had accepted then, and whatever it is
-// sent later, completes as lost.
+// Forwards to another agent until it dies. Messages that it has accepted by then, and all later ones,
+// complete as lost.
 #pragma once
 
 #include <algorithm>
@@ -44,7 +44,7 @@ class MortalAgent final : public Agent {
   int wait_fd() const override { return agent_.wait_fd(); }
   bool waiting() const override { return !dead() && agent_.waiting(); }
 
-  uint32_t dies_at = 0;  // with so many messages accepted; 0: it lives
+  uint32_t dies_at = 0;  // dies after accepting this many messages; 0: never
   bool dead() const { return dies_at != 0 && accepted_ >= dies_at; }
 
  private:

@@ -1,4 +1,4 @@
-// Which neurons the next read takes: whole runs, the lowest first, as many as fit.
+// The next read takes whole runs, the lowest first, as many as fit.
 #include "core/kernel/supply/next_runs.h"
 
 #include <gmock/gmock.h>
@@ -75,8 +75,7 @@ TEST(TakeRuns, TellWhetherSomethingStreamsBy) {
   EXPECT_TRUE(asked[0].takes_streams());
 }
 
-// Read by read everything comes, once, in the order of the runs, and each read but the last is as large as it
-// can be.
+// All runs are read once, in order, and each read but the last is as large as possible.
 TEST(TakeRuns, ComeAllAtLast) {
   Random random(1);
   for (int round = 0; round < 300; ++round) {

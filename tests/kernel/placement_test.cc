@@ -28,7 +28,7 @@ TEST(Placement, CountsWhatIsAtHomeInEachEdition) {
   EXPECT_EQ(placement.at_home(editions(), Topology::over_store(2), 2), (std::vector<uint32_t>{0, 3}));
 }
 
-// A memory that another lies over keeps what that one's unit is the home of.
+// A memory under another one keeps the neurons whose home is the upper memory's unit.
 TEST(Placement, AMemoryIsHomeToTheUnitsThatItFeeds) {
   Topology topology = Topology::over_store(3);
   topology.memory(3).over = 2;

@@ -1,5 +1,5 @@
-// Which calls of a plugin were too long: those that kept the processor, or slept for long; not those in whose
-// middle the process stood still.
+// Decides which plugin calls were too long: those that used the processor or slept for too long, not those
+// during which the whole process was stopped.
 #include "core/kernel/plugin_deadline.h"
 
 #include <gmock/gmock.h>
@@ -65,7 +65,7 @@ TEST(PluginDeadline, ThoseThatSleepHaveTenTimesAsMuch) {
   EXPECT_THAT(status.error().line(), HasSubstr("ms, at most 10 ms were allowed"));
 }
 
-// The watcher is late by as much as the process stood still.
+// The watcher is late by the time for which the process was stopped.
 TEST(PluginDeadline, APauseOfTheProcessIsNoFault) {
   PluginCalls calls;
   StrategyBase strategy = strategy_of("cache", 20 * kMs, &calls);
@@ -87,7 +87,7 @@ TEST(PluginDeadline, APauseOfTheProcessIsNoFault) {
   watcher.join();
 }
 
-// Nothing is wrong with a strategy that has too little memory.
+// Too little memory is not a fault of a predictor or quantizer.
 TEST(PluginDeadline, ShortMemoryIsNoFaultOfAPredictor) {
   for (const char* kind : {"predictor", "quantizer", "cache"}) {
     StrategyBase strategy = strategy_of(kind, kNoPluginDeadline);

@@ -1,5 +1,5 @@
-// What is fetched ahead into a memory that nobody computes from, and not kept there, stays in its blocks
-// until its pass is over: whoever fetches for that pass takes from it.
+// Neurons prefetched into a memory from which no unit computes, and not kept there, stay in its blocks until
+// their pass is over. Fetches for that pass take them from there.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Three sites above a memory whose cache keeps nothing, and wishes at the first site for `wished` of the
+// Three sites over a memory whose cache keeps nothing. At the first site the cache wishes for `wished` of the
 // last.
 WorldOptions preloading() {
   return {.neurons = {1, 1, 8}, .slots = {0, 0, 0}, .neurons_per_block = 4, .below = {{0, 0, 0}}};
@@ -21,7 +21,7 @@ void wish_below(ScriptedWorld& world, std::optional<Neurons> wished) {
     return site == 0 ? std::vector<Ahead>{{2, 2, wished}} : std::vector<Ahead>{};
   };
 }
-// The last site uses these.
+// Makes these neurons of the last site active.
 void use(ScriptedWorld& world, const Neurons& neurons) {
   world.script.predict = [neurons](SiteId site, tierd_set_out* out) {
     if (site != 2) return out->all = 1, 0;
@@ -52,7 +52,7 @@ TEST(Preload, WaitsInBlocksForItsPass) {
   world.expect_nothing_lost();
 }
 
-// What the predictor foresees comes from the same blocks, and does not end them: the pass may use others.
+// The predictor's prefetches take from the same blocks without freeing them: the pass may use others.
 TEST(Preload, ServesLookAheadAndThePass) {
   ScriptedWorld world(preloading());
   wish_below(world, std::nullopt);
@@ -76,10 +76,10 @@ TEST(Preload, ServesLookAheadAndThePass) {
   world.expect_nothing_lost();
 }
 
-// The pass asks for what it wants itself; the rest of the wish is not read any more.
+// The pass fetches its own neurons; the rest of the wish is not read any more.
 TEST(Preload, IsOvertakenByItsPass) {
   WorldOptions options = preloading();
-  options.blocks_below = 2;  // one is left to demands
+  options.blocks_below = 2;  // one is reserved for demands
   ScriptedWorld world(options);
   wish_below(world, std::nullopt);
   use(world, {1, 3, 6});
@@ -123,8 +123,8 @@ TEST(Preload, OfAStepThatIsGivenUpGivesItsBlocksBack) {
   world.expect_nothing_lost();
 }
 
-// Random numbers decide what is kept, wished for, foreseen and used, and in which order reads and moves end
-// or fail.
+// Draws which neurons are kept, named by wishes, predicted and used, and the order in which reads and moves
+// end or fail.
 TEST(Preload, ServesAnyHistory) {
   for (uint64_t seed = 1; seed <= 120; ++seed) {
     SCOPED_TRACE(seed);

@@ -1,5 +1,5 @@
-// Editions that are made of others while they are fetched: a memory holds the one where another holds the
-// other, and the link between them recodes.
+// Editions made of others while they are fetched: two memories hold different editions, and the link between
+// them recodes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -96,7 +96,7 @@ TEST(Recoding, AReadMakesThemWhereTheLowestMemoryHoldsThem) {
   world.expect_nothing_lost();
 }
 
-// What a wish fetches ahead is of the edition that the memory holds as well.
+// A prefetch also fetches the edition that the memory holds.
 TEST(Recoding, LookAheadFetchesWhatTheMemoryHolds) {
   ScriptedWorld world({.neurons = {4, 4},
                        .slots = {0, 0, 4, 4},
@@ -120,7 +120,7 @@ TEST(Recoding, LookAheadFetchesWhatTheMemoryHolds) {
   world.expect_nothing_lost();
 }
 
-// Summed sites, with messages in a drawn order, through little staging.
+// Summed sites, with messages in a drawn order, through few staging blocks.
 TEST(Recoding, RunsAreMadeInAnyOrderOfMessages) {
   for (uint64_t seed = 0; seed < 30; ++seed) {
     SCOPED_TRACE(seed);
@@ -181,7 +181,7 @@ TEST(Recoding, SeveralEditionsComeFromTheOneThatIsStored) {
   world.expect_nothing_lost();
 }
 
-// A neuron that changes its edition is in the memory below all the while.
+// A neuron that changes its edition stays in the memory below.
 TEST(Recoding, ANeuronOfAnotherRankIsMadeAnewOfWhatIsBelow) {
   ScriptedWorld world({.neurons = {3},
                        .slots = {3, 3, 3},
@@ -200,8 +200,8 @@ TEST(Recoding, ANeuronOfAnotherRankIsMadeAnewOfWhatIsBelow) {
   world.expect_nothing_lost();
 }
 
-// The memories below have one wish for all of them, whoever wishes: the predictor for the units, or a cache
-// for its own memory.
+// The memories below get one wish for all editions, from the predictor for the units or from a cache for its
+// own memory.
 TEST(Recoding, AWishForSeveralEditionsIsOneBelow) {
   for (const bool of_cache : {false, true}) {
     SCOPED_TRACE(of_cache ? "cache" : "predictor");
@@ -235,7 +235,7 @@ TEST(Recoding, AWishForSeveralEditionsIsOneBelow) {
   }
 }
 
-// Messages in a drawn order, through little staging, with wishes that the quantizer does not keep.
+// Messages in a drawn order, few staging blocks, and wishes for editions that are then not chosen.
 TEST(Recoding, SeveralEditionsComeInAnyOrderOfMessages) {
   for (uint64_t seed = 0; seed < 30; ++seed) {
     SCOPED_TRACE(seed);

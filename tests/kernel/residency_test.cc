@@ -46,7 +46,7 @@ TEST(Residency, ANeuronsLife) {
 TEST(Residency, PinsWhatIsHereAndNamesTheRest) {
   Residency residency(editions(), std::vector<uint32_t>{2, 4});
   for (const uint32_t i : {0u, 1u, 3u}) residency.lease(1, i);
-  residency.landed(1, std::vector<uint32_t>{0, 3});  // 1 is on its way
+  residency.landed(1, std::vector<uint32_t>{0, 3});  // 1 is in flight
   std::vector<uint32_t> here{9};
   std::vector<uint32_t> absent{8};
   residency.pin_valid(1, ActiveSet::all(4), here, absent);
@@ -86,9 +86,9 @@ TEST(Residency, SlotsAreNeverSharedAndNeverLost) {
   }
 }
 
-// The same, said simply: who stays keeps its slot, who has lost it takes the lowest one that is free.
+// A plain twin: a neuron that stays keeps its slot; one that has lost its slot takes the lowest free one.
 struct NaiveEdition {
-  std::vector<std::optional<uint32_t>> holder;  // [slots] the neuron
+  std::vector<std::optional<uint32_t>> holder;  // [slots], the neuron
 
   void resize(uint32_t slots) {
     std::vector<uint32_t> homeless;
@@ -126,7 +126,7 @@ TEST(Residency, AnotherSizeMovesOnlyWhatLiesBehindTheEnd) {
       const std::vector<std::optional<uint32_t>> before = naive.holder;
       const std::vector<Residency::Move> moves = residency.resize(0, slots);
       naive.resize(slots);
-      // The moves, done in their order to the bytes, bring what is there.
+      // The moves, applied to the bytes in order, give the new contents.
       std::vector<std::optional<uint32_t>> bytes = before;
       bytes.resize(std::max<size_t>(before.size(), slots));
       for (const auto& [neuron, from, to] : moves) {
@@ -144,7 +144,7 @@ TEST(Residency, AnotherSizeMovesOnlyWhatLiesBehindTheEnd) {
       EXPECT_EQ(residency.valid_count(0), valid);
       EXPECT_EQ(residency.free_slots(0), slots - valid);
       if (slots == valid) continue;
-      // As at the start, the lowest comes first.
+      // As at the start, the lowest free slot is leased first.
       const auto lowest = std::find(naive.holder.begin(), naive.holder.end(), std::nullopt);
       uint32_t absent = 0;
       while (residency.valid(0, absent)) ++absent;

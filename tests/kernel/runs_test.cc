@@ -1,5 +1,5 @@
-// Axis neuron: what is summed together is computed together, in the order of the runs, through whatever
-// staging there is. No pass may wait for a block that only a later run would give back.
+// Axis neuron: neurons that are summed together are computed together, in the order of the runs, with any
+// amount of staging. No pass may wait for a block that only a later run would free.
 #include <gtest/gtest.h>
 
 #include "core/base/random.h"
@@ -10,7 +10,7 @@
 namespace tierd {
 namespace {
 
-// `count` neurons from each run of `runs`.
+// Returns `count` neurons of each run in `runs`.
 Neurons some_of_runs(std::initializer_list<uint32_t> runs, uint32_t count) {
   Neurons neurons;
   for (const uint32_t run : runs) {
@@ -25,8 +25,8 @@ int answer(const Neurons& neurons, tierd_set_out* out) {
   return 0;
 }
 
-// The look-ahead has foreseen the last run alone, which keeps its block until the runs before it are summed:
-// they come through the other one.
+// Look-ahead has prefetched the last run, which keeps its block until the earlier runs are summed. These use
+// the other block.
 TEST(Runs, ComeThroughOneBlockBesideTheLookAhead) {
   ScriptedWorld world(
       {.neurons = {1, 256}, .slots = {0, 0}, .blocks = 2, .neurons_per_block = kRun, .bundles = true});
@@ -46,7 +46,7 @@ TEST(Runs, ComeThroughOneBlockBesideTheLookAhead) {
   world.expect_nothing_lost();
 }
 
-// Blocks with room for more take as many runs as fit, whole.
+// A larger block takes as many whole runs as fit.
 TEST(Runs, AreReadTogetherWhereTheyFit) {
   ScriptedWorld world(
       {.neurons = {256}, .slots = {0}, .blocks = 2, .neurons_per_block = 2 * kRun, .bundles = true});
@@ -60,7 +60,7 @@ TEST(Runs, AreReadTogetherWhereTheyFit) {
   world.expect_nothing_lost();
 }
 
-// They lie among each other in the file.
+// Kept and streamed neurons are interleaved in the file.
 TEST(Runs, WhatIsKeptAndWhatStreamsByComeWithOneRead) {
   ScriptedWorld world(
       {.neurons = {128}, .slots = {128}, .blocks = 2, .neurons_per_block = 2 * kRun, .bundles = true});
@@ -82,7 +82,7 @@ TEST(Runs, WhatIsKeptAndWhatStreamsByComeWithOneRead) {
   world.expect_nothing_lost();
 }
 
-// A read into slots is waited for by a pass that fails, and then by the one that it was made for.
+// A failed pass waits for a read into slots; then the pass for which the read was made waits for it.
 TEST(Runs, AReadOutlivesThePassThatWaitedForIt) {
   ScriptedWorld world(
       {.neurons = {4, 4}, .slots = {4, 4}, .neurons_per_block = 4, .attempts = 1, .bundles = true});
@@ -114,8 +114,8 @@ TEST(Runs, AReadOutlivesThePassThatWaitedForIt) {
   world.expect_nothing_lost();
 }
 
-// A world whose blocks hold a run, as the plan of the memory promises. `memories_below`: between the store
-// and the units'.
+// Draws a world whose blocks hold a run, as the memory plan guarantees, with `memories_below` memories
+// between the store and those of the units.
 WorldOptions draw(Random& random, uint64_t seed, uint32_t memories_below) {
   WorldOptions options;
   options.neurons.clear();
@@ -214,7 +214,7 @@ void history(uint64_t seed, uint32_t memories_below) {
       if (random.below(3) == 0) (void)victims(here, edition, random.below(n + 1), out);
     };
   };
-  // Which unit's cache is asked, none of them is told: victims are named where there is one.
+  // A cache does not know its unit, so victims are named only where there is one unit.
   cache(world.script, options.units == 1 ? &world.residency : nullptr, true);
   cache(world.script_below, memories_below == 1 ? &world.residencies.front() : nullptr, true);
   uint32_t fault_every = 0;
@@ -255,7 +255,7 @@ void history(uint64_t seed, uint32_t memories_below) {
   world.expect_nothing_lost();
 }
 
-// Sanitizers see in the first ones what they can see.
+// The first hundred suffice for sanitizers.
 constexpr uint64_t kHistories = kSanitized ? 100 : 400;
 
 TEST(Runs, EveryPassEnds) {

@@ -1,4 +1,4 @@
-// Predictors that read activations, rows that use different neurons, and passes that are measured.
+// Predictors that read activations, rows that use different neurons, and measured passes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// These neurons, used by all rows.
+// Predicts these neurons for all rows.
 auto predicts(Neurons neurons) {
   return [neurons = std::move(neurons)](SiteId, tierd_set_out* out) {
     out->n = static_cast<uint32_t>(neurons.size());
@@ -67,7 +67,7 @@ TEST(SchedulerGate, EachRowUsesItsOwnNeurons) {
   world.script.predict = [](SiteId, tierd_set_out* out) {
     EXPECT_EQ(out->row_mask[0], ~uint64_t{0}) << "unless it is said otherwise, every row uses all";
     out->idx[0] = 0, out->row_mask[0] = 1;
-    out->idx[1] = 2;  // left alone
+    out->idx[1] = 2;  // left unchanged
     out->n = 2;
     return 0;
   };
@@ -86,7 +86,7 @@ TEST(SchedulerGate, EachRowUsesItsOwnNeurons) {
   EXPECT_EQ(world.scheduler->use()[0].used_bytes, 4u * world.sites.editions[0].slot_bytes);
 }
 
-// A router's choice: nobody is asked, each row has its own, and what some row uses is fetched.
+// A router chooses: no predictor is called, each row has its own experts, and all chosen ones are fetched.
 TEST(SchedulerGate, TheSegmentBeforeChooses) {
   ScriptedWorld world({.neurons = {4}, .slots = {4}, .rows = 2, .experts = true});
   world.script.predict = [](SiteId, tierd_set_out*) {
@@ -96,7 +96,7 @@ TEST(SchedulerGate, TheSegmentBeforeChooses) {
   std::vector<Neurons> asked;
   world.script.admit = [&](const tierd_set_view* missing, int, uint32_t, uint8_t* verdict,
                            tierd_victims_out*) {
-    // Neuron i is used by row r unless 3 divides r + i.
+    // Row r uses neuron i unless 3 divides r + i.
     asked.emplace_back(missing->idx, missing->idx + missing->n);
     std::fill_n(verdict, missing->n, uint8_t{TIERD_VERDICT_KEEP});
     return 0;
@@ -104,7 +104,7 @@ TEST(SchedulerGate, TheSegmentBeforeChooses) {
   world.strategies.scored = {1};
   world.script.observe = [](const tierd_set_view* given, const tierd_set_view* truth) {
     EXPECT_EQ(given->kind, TIERD_SET_GIVEN);
-    // The greatest weight that a row gives it.
+    // The score is the greatest weight that a row gives the neuron.
     for (uint32_t i = 0; i < 4; ++i)
       EXPECT_EQ(given->score[i], std::max(contribution_value(0, i), contribution_value(1, i)));
     EXPECT_EQ(truth->known, TIERD_KNOWN_ALL);
@@ -125,7 +125,7 @@ TEST(SchedulerGate, TheSegmentBeforeChooses) {
 TEST(SchedulerGate, WhatIsChosenIsComputedInTheOrderOfItsNumbersAsItComes) {
   ScriptedWorld world({.neurons = {8}, .slots = {0}, .blocks = 4, .experts = true});
   ASSERT_TRUE(world.pass(0, 0).ok());
-  // The one row uses all but 0, 3 and 6. The neurons that are read in one block are computed by themselves.
+  // The one row uses all neurons but 0, 3 and 6. The neurons read in one block are computed separately.
   Neurons all;
   for (const Computed& c : world.compute.log) all.insert(all.end(), c.neurons.begin(), c.neurons.end());
   EXPECT_EQ(all, (Neurons{1, 2, 4, 5, 7}));
@@ -156,7 +156,7 @@ TEST(SchedulerGate, AMeasuredPassComputesAllAndUsesWhatWasPredicted) {
     known.push_back(truth->known);
     EXPECT_EQ(predicted->n, 2u);
     if (truth->known != TIERD_KNOWN_SAMPLED) return;
-    // Neuron i gives to row r unless 3 divides r + i.
+    // Neuron i contributes to row r unless 3 divides r + i.
     ASSERT_EQ(Neurons(truth->idx, truth->idx + truth->n), (Neurons{0, 1, 2, 3}));
     EXPECT_EQ((std::vector<uint64_t>(truth->row_mask, truth->row_mask + 4)),
               (std::vector<uint64_t>{2, 3, 1, 2}));
@@ -185,7 +185,7 @@ TEST(SchedulerGate, AMeasuredPassComputesAllAndUsesWhatWasPredicted) {
   EXPECT_EQ(use.missed, 2u);
   EXPECT_EQ(use.recall(), 3.0 / 5);
   EXPECT_EQ(use.precision(), 3.0 / 4);
-  // What was given: row 0: 0, 2, 3, 0; row 1: 2, 3, 0, 5.
+  // Contributions: row 0: 0, 2, 3, 0; row 1: 2, 3, 0, 5.
   EXPECT_EQ(use.mass, 15.0);
   EXPECT_EQ(use.missed_share(), 8.0 / 15);
 
@@ -228,9 +228,9 @@ TEST(SchedulerGate, UnitsMeasureTheirShares) {
   EXPECT_EQ(use.active, 5u);
   EXPECT_EQ(use.missed, 1u);
   EXPECT_EQ(use.missed_mass, 3.0);
-  // Each cache hears of what its unit used.
+  // Each cache receives the neurons that its unit used.
   EXPECT_THAT(world.script.calls, testing::IsSupersetOf({"touch 0:0", "touch 0:1,3"}));
-  // Results are zero before the other unit's are added.
+  // Results are zeroed before the other unit's are added.
   const auto& log = world.computes[0].log;
   const auto cleared = std::find_if(log.begin(), log.end(), [](const Computed& c) { return c.partial; });
   const auto taken = std::find_if(log.begin(), log.end(), [](const Computed& c) { return !c.takes.empty(); });

@@ -1,5 +1,5 @@
-// The scheduler reads ahead what a predictor asks for. These tests cover requests that are made early, that
-// wait for memory, that are wrong, and that are given up.
+// The scheduler prefetches what a predictor wishes for. The tests cover wishes made early, wishes that wait
+// for memory, wrong wishes and wishes given up.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ TEST(Scheduler, LookAheadWrapsIntoTheNextStep) {
     EXPECT_EQ(read.message.priority, Priority::prefetch);
     EXPECT_EQ(read.message.expires_step, 6u);
   }
-  world.flash.finish(1);  // neuron 1 is there before its site begins
+  world.flash.finish(1);  // neuron 1 arrives before its site begins
   world.settle();
   ASSERT_TRUE(world.pass(0, 6).ok());
   EXPECT_EQ(world.computed(0, 6), "B1 0 2 3A");
@@ -49,7 +49,7 @@ TEST(Scheduler, TheSameWishIsTakenOnce) {
   world.expect_nothing_lost();
 }
 
-// A cache that wishes for what the predictor has wished for, or the other way round, changes nothing.
+// A wish of the cache that equals one of the predictor, or the other way round, changes nothing.
 TEST(Scheduler, TheSameWishOfACacheIsTakenOnce) {
   for (const uint32_t units : {1u, 2u}) {
     ScriptedWorld world({.blocks = 16, .units = units});
@@ -78,7 +78,7 @@ TEST(Scheduler, NothingIsReadAheadWhenThatIsOff) {
 }
 
 TEST(Scheduler, WishesThatWaitedBecomeDemand) {
-  // 3 blocks, one of them left for demands: two of the four wished neurons are read ahead
+  // 3 blocks, one of them reserved for demands: two of the four wished neurons are prefetched
   ScriptedWorld world({.blocks = 3});
   world.script.look_ahead = [](SiteId site) {
     return site == 0 ? std::vector<Ahead>{{1, 1}} : std::vector<Ahead>{};
@@ -95,7 +95,7 @@ TEST(Scheduler, WishesThatWaitedBecomeDemand) {
   world.expect_nothing_lost();
 }
 
-// The pass comes while some of its neurons are moved, and others lie below already: those stay there for it.
+// The pass begins while some of its neurons are moved. Those in the memory below stay there for it.
 TEST(Scheduler, ADemandTakesOverWhatHasComeBelow) {
   ScriptedWorld world(
       {.neurons = {1, 1, 8}, .slots = {0, 0, 0}, .blocks = 3, .neurons_per_block = 2, .below = {{0, 0, 0}}});
@@ -135,15 +135,15 @@ TEST(Scheduler, AWishThatWasWrongIsForgotten) {
   world.script.predict = predicts({{0, {}}, {1, {3}}});
   ASSERT_TRUE(world.pass(0, 0).ok());
   world.settle();
-  EXPECT_EQ(world.reads(), "[4][5][6]");  // no more messages
+  EXPECT_EQ(world.reads(), "[4][5][6]");  // no more messages are free
   EXPECT_TRUE(world.residency.leased(1, 3));
   ASSERT_TRUE(world.pass(1, 0).ok());
   world.expect_whole(1, 0, {3});
   world.expect_nothing_lost();
-  EXPECT_EQ(world.residency.valid_count(1), 4u);  // what was under way is paid for
+  EXPECT_EQ(world.residency.valid_count(1), 4u);  // reads in flight are kept
 }
 
-// It goes on with the blocks that were left to it: what lies ready is not read twice.
+// A demand uses the other blocks, so prefetched neurons are not read twice.
 TEST(Scheduler, ADemandLeavesTheLookAheadItsBlocks) {
   for (const bool landed : {true, false}) {
     ScriptedWorld world({.neurons = {2, 4, 2}, .blocks = 3});
@@ -172,7 +172,7 @@ TEST(Scheduler, ADemandLeavesTheLookAheadItsBlocks) {
 }
 
 TEST(Scheduler, LookAheadDoesNotTakeWhatADemandWaitsFor) {
-  // Site 1 needs 6 neurons through 2 blocks; a wish for site 2 stands by. Blocks go to the demand first.
+  // Site 1 needs 6 neurons through 2 blocks; a wish for site 2 waits. The demand gets blocks first.
   ScriptedWorld world({.neurons = {1, 6, 2}, .slots = {0, 0, 0}, .blocks = 2, .prefetch = true});
   world.script.look_ahead = [](SiteId site) {
     return site == 0 ? std::vector<Ahead>{{2, 2}} : std::vector<Ahead>{};
@@ -197,7 +197,7 @@ TEST(Scheduler, AWrongLookAheadIsGivenUp) {
   world.script.predict = predicts({{0, {}}, {1, {0, 3}}});
   ASSERT_TRUE(world.pass(0, 0).ok());
   world.settle();
-  world.flash.finish(1);  // neuron 1 has landed, 2 is on its way
+  world.flash.finish(1);  // neuron 1 has landed, 2 is in flight
   world.settle();
   ASSERT_TRUE(world.pass(1, 0).ok());
   EXPECT_EQ(world.flash.cancels.size(), 1u);
@@ -236,7 +236,7 @@ TEST(Scheduler, WhatNobodyUsedIsGivenUpWithItsStep) {
   world.expect_nothing_lost();
 }
 
-// As through an expert's that its router has not chosen: nothing waits for the end of the step.
+// A pass over a later site ends wishes for a skipped site, such as an expert that is not chosen.
 TEST(Scheduler, WhatASiteWasForThatIsPassedOverIsGivenUp) {
   ScriptedWorld world({.blocks = 4});
   world.script.look_ahead = [](SiteId site) {

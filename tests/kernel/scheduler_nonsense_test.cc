@@ -1,4 +1,4 @@
-// Strategies that answer nonsense: one line that names them, and the kernel lives.
+// An invalid answer of a strategy gives one line that names the strategy, and the kernel continues.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,10 +13,10 @@ using testing::HasSubstr;
 struct Nonsense {
   const char* name;
   void (*play)(ScriptedWorld&);
-  const char* line;  // part of what is said
+  const char* line;  // part of the error line; "" where the answer is valid
 };
 
-// Site 1 has 4 neurons and 2 slots that hold neurons 0 and 1; site 2 has one slot, free. The fault shows in
+// Site 1 has 4 neurons and 2 slots that hold neurons 0 and 1; site 2 has one free slot. The fault occurs in
 // the pass of site 1 in step 1.
 const std::vector<Nonsense>& nonsense() {
   static const std::vector<Nonsense> all = {
@@ -170,8 +170,7 @@ const std::vector<Nonsense>& nonsense() {
        [](ScriptedWorld& w) {
          w.script.look_ahead = [](SiteId) { return std::vector<Ahead>{{2, 4294967293u}}; };
        },
-       ""},  // 3 divides it: about 1.4 thousand million steps ahead is a place, and nothing is read for it
-             // yet
+       ""},  // 3 divides it: a valid place 1.4e9 steps ahead, not read yet
       {"look-ahead out of range",
        [](ScriptedWorld& w) {
          w.script.look_ahead = [](SiteId) { return std::vector<Ahead>{{2, 1, Neurons{1, 4}}}; };
@@ -256,7 +255,7 @@ TEST(SchedulerNonsense, IsOneLineAndTheKernelLives) {
       EXPECT_THAT(status.error().line(), HasSubstr(n.line));
       EXPECT_EQ(status.error().line().find('\n'), std::string::npos);
     }
-    // It is not asked again, until another is in its place.
+    // The strategy is not called again until it is replaced.
     if (!status.ok()) {
       EXPECT_TRUE(world.scheduler->quarantined());
       const Status again = world.pass(0, 2);
@@ -279,7 +278,7 @@ TEST(SchedulerNonsense, IsOneLineAndTheKernelLives) {
   }
 }
 
-// Balancer and quantizer are asked where there is a choice.
+// Balancer and quantizer are called where there is a choice.
 TEST(SchedulerNonsense, OfAChoiceIsOneLineToo) {
   const std::vector<Nonsense> all = {
       {"assign code",

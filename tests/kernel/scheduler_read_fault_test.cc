@@ -1,4 +1,4 @@
-// What goes wrong on the way of bytes: reads that fail, interruptions, and all of it at random.
+// Faults of reads: failed reads, interruptions, and random sequences of both.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ TEST(SchedulerFaults, AFailedDemandIsTriedAgain) {
   world.expect_nothing_lost();
 }
 
-// No run is posted behind a read, though the unit's own agent carries it: a read that fails is tried again.
+// No run is posted behind a read, even by the unit's own agent, because a failed read is tried again.
 TEST(SchedulerFaults, WhatAUnitReadsByItselfIsTriedAgain) {
   for (const bool bundles : {false, true}) {
     const uint32_t n = bundles ? kRun : 4;
@@ -84,7 +84,7 @@ TEST(SchedulerFaults, WhatFailsForGoodNamesTheExtent) {
       if (keep) {
         EXPECT_EQ(world.script.calls, (std::vector<std::string>{"failed 1:0,1,2,3"}));
       }
-      // The disk comes back: the next step works.
+      // The disk works again: the next step succeeds.
       world.idle = [&] { world.flash.finish(); };
       ASSERT_TRUE(world.pass(1, 1).ok());
       world.expect_whole(1, 1, {0, 1, 2, 3});
@@ -99,7 +99,7 @@ TEST(SchedulerFaults, AnErrorLeavesNothingOfThePassInFlight) {
     world.script.admit = keep_what_fits();
     bool first = true;
     world.idle = [&] {
-      // neuron 2 fails; the others say only later that they are over
+      // neuron 2 fails; the others complete later
       world.flash.finish(first ? 2 : 0, first ? DoneStatus::corrupt : DoneStatus::ok);
       first = false;
     };
@@ -149,7 +149,7 @@ TEST(SchedulerFaults, APrefetchThatSomebodyWaitsForIsTriedAgain) {
   world.idle = [&] { world.flash.finish(0, ends.at(next++)); };
   ASSERT_TRUE(world.pass(1, 0).ok());
   world.expect_whole(1, 0, {0, 1});
-  EXPECT_EQ(world.scheduler->counters().retries, 1u);  // being dropped is no failure
+  EXPECT_EQ(world.scheduler->counters().retries, 1u);  // being dropped is not a failure
   for (size_t i = 3; i < world.flash.started.size(); ++i) {
     EXPECT_EQ(world.flash.started[i].message.priority, Priority::demand);
   }
@@ -202,7 +202,7 @@ TEST(SchedulerFaults, DrainEndsWhatIsUnderWay) {
     world.settle();
     EXPECT_FALSE(world.flash.open.empty());
     world.expect_nothing_lost();
-    // Wishes can be made again afterwards.
+    // Later wishes prefetch again.
     const size_t before = world.flash.started.size();
     ASSERT_TRUE(world.pass(0, 1).ok());
     world.settle();
@@ -224,7 +224,7 @@ TEST(SchedulerFaults, FillFailsWithTheExtentAndKeepsTheRestWhole) {
   world.expect_nothing_lost();
   EXPECT_EQ(world.residency.valid_count(0), 2u);
   world.idle = [&] { world.flash.finish(); };
-  ASSERT_TRUE(world.run(world.scheduler->fill({})).ok());  // what is there already is left alone
+  ASSERT_TRUE(world.run(world.scheduler->fill({})).ok());  // resident neurons are left as they are
   EXPECT_EQ(world.residency.valid_count(0) + world.residency.valid_count(1), 8u);
   world.expect_nothing_lost();
 }
@@ -245,7 +245,7 @@ TEST(SchedulerFaults, StopEndsFill) {
 // ---- everything at random
 
 // Seeded steps over tied sites with random caches, active sets, look-ahead, orders of arrival and faults.
-// After each pass what must hold is checked; at the end nothing may be lost.
+// Checks the invariants after each pass and at the end that nothing is lost.
 void storm(uint64_t seed) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   Random random(seed);
@@ -347,7 +347,7 @@ void storm(uint64_t seed) {
     if (fault_every != 0 && random.below(200) == 0) world.dispatcher.waiter().stop();
   };
 
-  // The slots here are fewer than what it shared: where it wants more, it is not asked to fill them.
+  // This world has fewer slots than the cache was made for, which may want to fill more than fit.
   if (cache == "pinned" && !world.run(world.scheduler->fill({})).ok()) {
     world.strategies.caches = set->strategies().caches;
   }
@@ -372,7 +372,7 @@ void storm(uint64_t seed) {
       if (testing::Test::HasFailure()) return;
     }
     ASSERT_TRUE(world.end_step(step).ok());
-    if (step % 10 == 9) world.settle();  // no fault of these steps is told in the next
+    if (step % 10 == 9) world.settle();  // a fault of these steps is not reported in the next
     if (random.below(10) == 0) world.expect_nothing_lost();
     world.dispatcher.waiter().clear_stop();
     if (random.below(4) == 0) world.compute.log.clear();
@@ -380,7 +380,7 @@ void storm(uint64_t seed) {
   fault_every = 0;
   world.expect_nothing_lost();
 
-  // No block and no credit is lost: as many reads go out at once as there ever could be.
+  // No block and no credit is lost: the greatest possible number of reads is in flight at once.
   world.script.predict = nullptr;
   world.script.choose = nullptr;
   world.script.look_ahead = nullptr;

@@ -1,5 +1,5 @@
-// One pass of one site goes through segments, reads and caches. Look-ahead is in
-// scheduler_look_ahead_test.cc, faults are in scheduler_read_fault_test.cc.
+// One pass of one site: segments, reads and caches. Look-ahead is tested in scheduler_look_ahead_test.cc,
+// faults in scheduler_read_fault_test.cc.
 #include "core/kernel/pass/scheduler.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace tierd {
 namespace {
 
-// A world whose cache is a built-in one.
+// A world with a built-in cache.
 struct BuiltinWorld {
   BuiltinWorld(const WorldOptions& options, const std::string& cache)
       : world(options, [&](ScriptedWorld& w) {
@@ -129,7 +129,7 @@ TEST(Scheduler, KeepBypassAndRefuse) {
   world.expect_nothing_lost();
 }
 
-// Whoever is wished for makes no room for another of the same wish, though nobody uses it yet.
+// A neuron of a wish is not evicted for another one of the same wish, though no pass uses it yet.
 TEST(Scheduler, AWishKeepsWhatItNames) {
   BuiltinWorld lru({.neurons = {1, 4}, .slots = {0, 2}}, "lru");
   ScriptedWorld& world = lru.world;
@@ -152,11 +152,11 @@ TEST(Scheduler, AWishKeepsWhatItNames) {
   };
   step(0, {0, 1});
   EXPECT_EQ(resident(), (Neurons{0, 1}));
-  step(1, {0, 1, 2, 3});  // both stay, the others stream by
+  step(1, {0, 1, 2, 3});  // both stay resident, the others are streamed
   EXPECT_EQ(resident(), (Neurons{0, 1}));
   EXPECT_EQ(world.scheduler->counters().evictions, 0u);
   step(2, {1, 2});
-  EXPECT_EQ(resident(), (Neurons{1, 2}));  // 0 is not wished for
+  EXPECT_EQ(resident(), (Neurons{1, 2}));  // 0 is in no wish
   world.expect_nothing_lost();
 }
 
@@ -178,7 +178,7 @@ TEST(Scheduler, AFaultOfACacheEndsTheSequenceThatBegins) {
   world.strategies.predictor.self = &told;
   world.script.code["begin_sequence"] = TIERD_E_INTERNAL;
   EXPECT_EQ(world.scheduler->begin_sequence(5).error().line(), "cache 'script': begin_sequence: answered -4");
-  EXPECT_EQ(told, 2u);  // of the beginning and of the end
+  EXPECT_EQ(told, 2u);  // of the begin and of the end
   EXPECT_EQ(world.script.calls, (std::vector<std::string>{"begin 5"}));
   EXPECT_TRUE(world.scheduler->quarantined());
   world.scheduler->end_sequence(5);
@@ -227,9 +227,9 @@ TEST(Scheduler, LruDropsWhatWasUsedLongestAgoAndNothingInUse) {
   pass({0});
   pass({2});  // 1 was used longest ago
   EXPECT_EQ(resident(), (Neurons{0, 2}));
-  pass({0, 2, 4});  // both are in use: 4 passes by
+  pass({0, 2, 4});  // both are in use: 4 is streamed
   EXPECT_EQ(resident(), (Neurons{0, 2}));
-  pass({2, 3});  // only 0 may go
+  pass({2, 3});  // only 0 may be evicted
   EXPECT_EQ(resident(), (Neurons{2, 3}));
   pass({0, 1, 4});
   EXPECT_EQ(world.residency.valid_count(0), 2u);
@@ -257,8 +257,8 @@ TEST(Scheduler, TiedEmbeddingAndHeadShareTheirNeurons) {
 }
 
 TEST(Scheduler, WhoSharesAnEditionClaimsWhatWasAdmittedForTheOther) {
-  // The head's neurons are admitted ahead of time, but only two messages go out; the embedding wants the
-  // last.
+  // The head's neurons are admitted ahead, but only two messages are sent. The embedding needs the last
+  // neuron.
   ScriptedWorld world({.slots = {0, 4}, .tied = true, .messages = 2});
   world.script.admit = verdicts(
       {{0, TIERD_VERDICT_KEEP}, {1, TIERD_VERDICT_KEEP}, {2, TIERD_VERDICT_KEEP}, {3, TIERD_VERDICT_KEEP}});
@@ -270,7 +270,7 @@ TEST(Scheduler, WhoSharesAnEditionClaimsWhatWasAdmittedForTheOther) {
   world.settle();
   EXPECT_EQ(world.reads(), "[8][9]");
   ASSERT_TRUE(world.end_step(0).ok());
-  ASSERT_TRUE(world.pass(0, 1, {1, 3}).ok());  // 1 is on its way, 3 only admitted
+  ASSERT_TRUE(world.pass(0, 1, {1, 3}).ok());  // 1 is in flight, 3 only admitted
   world.expect_whole(0, 1, {1, 3});
   ASSERT_TRUE(world.pass(2, 1).ok());
   world.expect_whole(2, 1, {0, 1, 2, 3});
@@ -279,8 +279,8 @@ TEST(Scheduler, WhoSharesAnEditionClaimsWhatWasAdmittedForTheOther) {
 }
 
 TEST(Scheduler, WhatTheOtherSiteHasFetchedIsNotReadAgain) {
-  // The head's wish is to pass through staging and waits for room; meanwhile the embedding fetches neuron 3
-  // to stay. It is computed once, from where it stays.
+  // The head's wish is to be streamed and waits for room. Meanwhile the embedding fetches neuron 3 and keeps
+  // it. It is computed once, from its slot.
   ScriptedWorld world({.neurons = {4, 1, 4}, .slots = {0, 4}, .tied = true, .blocks = 2});
   world.script.admit = [](const tierd_set_view* missing, int priority, uint32_t, uint8_t* verdict,
                           tierd_victims_out*) {

@@ -62,7 +62,7 @@ bool ManualFlash::was_cancelled(const Read& read) const {
   return std::find(cancels.begin(), cancels.end(), read.message.id) != cancels.end();
 }
 
-// The number of each extent where its bytes belong, or kUnread before they are read. What is moved has it.
+// Writes each extent's number where its bytes belong, kUnread before the read ends. A move copies the number.
 void ManualFlash::stamp(const Read& read, bool landed) {
   const Message& message = read.message;
   for (const Unit& unit : read.units) {
@@ -179,8 +179,8 @@ void RecordingCompute::give(const Message& message, const Give& give) {
   }
 }
 
-// Whoever has them was asked to give them. An input that no segment before has made is what earlier passes
-// left.
+// The agent that owns the values was told to give them. An input without a segment before is left by earlier
+// passes.
 void RecordingCompute::check_values(const Message& message, const Take& take) const {
   if (take.what == Take::What::input && !sites_[message.site].flow.before) return;
   for (uint32_t r = 0; r < message.rows; ++r) {
@@ -193,7 +193,7 @@ void RecordingCompute::check_values(const Message& message, const Take& take) co
   }
 }
 
-// Bytes that are not in use are lost at once.
+// Destroys the bytes that are not in use.
 void RecordingCompute::rearrange(const Request& request) {
   const auto& [message, payload] = request;
   std::string line = std::to_string(message.agent) + (message.op == Op::move ? " move" : " use");
@@ -266,7 +266,7 @@ void RecordingCompute::use_activations(const Message& message, const Payload& pa
   }
 }
 
-// Whose activations it names, and that it names the right ones.
+// Returns whose activations the take names. Checks that they are the right ones.
 std::string RecordingCompute::take_text(const Site& site, const Take& take) const {
   const bool input = take.what == Take::What::input;
   const ActivationPlace& place = input                             ? site.input

@@ -1,6 +1,6 @@
-// A flash agent whose reads end when the test says so, and a compute agent that remembers what it was asked.
-// Bytes are checked: a read stamps the number of its extent where it was told to, and compute finds the stamp
-// of every neuron that it is given.
+// A flash agent whose reads end when the test says so, and a compute agent that records its messages. Bytes
+// are checked: a read writes the number of its extent at its place, and compute finds the number of every
+// neuron there.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ struct Read {
   std::vector<uint32_t> lengths = {};
 };
 
-// Reads, and moves between memories, that the test ends. The oldest is first. A move names places in its
-// list.
+// An agent for reads and for moves between memories, which the test ends. The oldest is first. A move's list
+// has places.
 class ManualFlash final : public Agent {
  public:
   ManualFlash(uint32_t credits, const PoolTable& pools) : credits_(credits), pools_(pools) {}
@@ -74,16 +74,16 @@ struct Computed {
   bool partial = false;
   bool measured = false;
   bool told = false;
-  std::map<uint32_t, uint64_t> rows = {};  // of a neuron that not all rows use: those that do
+  std::map<uint32_t, uint64_t> rows = {};  // row masks of the neurons that not all rows use
 };
 
-// What a segment before leaves in the activations, and what a neuron gives to a row.
+// Return the input that a segment before leaves, and a neuron's contribution to a row.
 float input_value(SiteId site, uint32_t row, uint32_t column);
 float contribution_value(uint32_t row, uint32_t neuron);
-// What units leave in all of a site's output when they compute neurons.
+// Returns the value that a unit leaves in all of a site's output when it computes neurons.
 float output_value(const Message& message);
 
-// It computes in buffers of its own: others see what it is asked to give, and nothing else.
+// Computes in private buffers: other agents see only what it gives.
 class RecordingCompute final : public Agent {
  public:
   RecordingCompute(uint32_t credits, const PoolTable& pools, const SiteTable& sites)
@@ -94,15 +94,15 @@ class RecordingCompute final : public Agent {
   Drive drive() override;
   size_t poll(std::span<Done> done) override;
 
-  // "1 compute 0,2", "2 compute 1,3 takes input of 1", "1 run takes 1,3 of 2 A", "1 run B".
+  // Returns "1 compute 0,2", "2 compute 1,3 takes input of 1", "1 run takes 1,3 of 2 A" or "1 run B".
   static std::string text(uint16_t agent, const Computed& c);
 
   uint64_t arena_bytes = 0;                   // at the beginning of its memory
-  std::vector<std::string>* order = nullptr;  // where it tells what it does, beside others
-  bool hold = false;                          // nothing is computed until released
+  std::vector<std::string>* order = nullptr;  // appends its actions, beside other agents
+  bool hold = false;                          // computes nothing until released
   bool fail_next = false;                     // the next message fails
-  uint32_t first_bad = 0;                     // what it says then
-  size_t runs = 0;                            // messages, which may be of several sites
+  uint32_t first_bad = 0;                     // reported by that failure
+  size_t runs = 0;                            // messages, each of one or more sites
   std::vector<Computed> log;
 
  private:
@@ -128,8 +128,8 @@ class RecordingCompute final : public Agent {
   std::vector<Done> done_;
 };
 
-// One agent that computes and moves neurons into the memory that it computes from. What is run behind a move
-// is computed when the test has ended that move.
+// One agent that computes and that moves neurons into its own memory. A run behind a move is computed after
+// the test has ended that move.
 class MovingCompute final : public Agent {
  public:
   MovingCompute(RecordingCompute& compute, ManualFlash& mover) : compute_(compute), mover_(mover) {}
@@ -148,7 +148,7 @@ class MovingCompute final : public Agent {
   };
   RecordingCompute& compute_;
   ManualFlash& mover_;
-  std::deque<Request> waiting_;  // of the runs, the first one and those after it
+  std::deque<Request> waiting_;  // the first waiting run and all after it
   std::vector<MessageId> open_;  // moves
   std::vector<MessageId> failed_;
   std::vector<Done> done_;

@@ -1,4 +1,4 @@
-// These are answers for the strategies of a script: predictors and caches that say what a list says.
+// Answers for scripted strategies: predictors and caches that follow a list.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace tierd {
 
-// What is listed is active, and everything in sites that are not listed.
+// The listed neurons are active, and all neurons of sites that are not listed.
 inline auto predicts(std::map<SiteId, Neurons> active) {
   return [active = std::move(active)](SiteId site, tierd_set_out* out) {
     const auto found = active.find(site);
@@ -22,7 +22,7 @@ inline auto predicts(std::map<SiteId, Neurons> active) {
   };
 }
 
-// Verdicts go by neuron; what is not listed bypasses.
+// Verdicts by neuron; a neuron that is not listed bypasses.
 inline auto verdicts(std::map<uint32_t, uint8_t> of) {
   return [of = std::move(of)](const tierd_set_view* missing, int, uint32_t, uint8_t* verdict,
                               tierd_victims_out*) {

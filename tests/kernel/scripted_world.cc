@@ -12,7 +12,7 @@
 namespace tierd {
 namespace {
 
-constexpr uint32_t kStride = 256;  // floats; neurons of a site at most
+constexpr uint32_t kStride = 256;  // floats; the most neurons of a site
 
 SiteTable make_sites(const WorldOptions& options) {
   SiteTable sites;
@@ -177,7 +177,7 @@ void ScriptedWorld::add_unit(Topology& topology, RecordingCompute& unit) {
   unit.order = &order;
 }
 
-// An arena and staging blocks behind it.
+// Adds a memory of an arena followed by staging blocks.
 Memory ScriptedWorld::add_memory(MemoryId id, uint16_t agent, const std::vector<uint32_t>& slots,
                                  uint32_t blocks) {
   Memory memory;
@@ -222,7 +222,7 @@ Status ScriptedWorld::run(Task<Status> task) {
     idle();
     if (++idle_turns > 1000) {
       ADD_FAILURE() << "the kernel waits for nothing";
-      std::abort();  // the coroutine hangs; there is no way on
+      std::abort();  // the coroutine hangs; the test cannot go on
     }
   }
   return task.take();

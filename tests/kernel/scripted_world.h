@@ -1,5 +1,5 @@
-// A kernel between a flash agent whose reads end when the test says so, a compute agent that remembers what
-// it was asked, at will a memory between the two, and strategies whose answers the test gives.
+// A kernel with a flash agent whose reads end when the test says so, recording compute agents, optional
+// memories between them, and strategies whose answers the test gives.
 #pragma once
 
 #include <cstddef>
@@ -19,16 +19,16 @@
 
 namespace tierd {
 
-// Neurons of a summed site that are summed together.
+// The neurons of one run of a summed site.
 inline constexpr uint32_t kRun = 64;
-// Columns of what a site computes from, and of what it gives.
+// The columns of a site's input and output.
 inline constexpr uint32_t kInputs = 3;
 inline constexpr uint32_t kOutputs = 6;
 
 struct WorldOptions {
   std::vector<uint32_t> neurons = {4, 4, 4};  // of each site
   std::vector<uint32_t> slots = {0, 0, 0};    // of each edition
-  bool tied = false;  // the first site is given and has the edition of the last, none of its own
+  bool tied = false;                          // the first site is given and shares the last one's edition
   uint32_t blocks = 8;
   uint32_t neurons_per_block = 1;
   uint32_t messages = 64;
@@ -36,29 +36,29 @@ struct WorldOptions {
   uint32_t attempts = 3;
   bool prefetch = true;
   std::optional<uint64_t> seed = std::nullopt;
-  uint32_t units = 1;         // that compute, with slots and blocks each
-  bool linked_units = false;  // links lead from the memory of each to that of every other one
-  bool side_by_side = false;  // neurons of one number, of all sites, which have as many
+  uint32_t units = 1;         // computing units, each with its own slots and blocks
+  bool linked_units = false;  // links lead from each unit's memory to every other one's
+  bool side_by_side = false;  // neurons of one number are contiguous; all sites have as many neurons
   uint32_t rows = 1;          // of a pass, at most 64
-  bool bundles = false;       // axis neuron, which can tell what neurons give
+  bool bundles = false;       // axis neuron, which can report contributions
   bool experts = false;       // axis expert: the segment before chooses, see contribution_value
-  bool reads_x = false;       // the predictor does
+  bool reads_x = false;       // the predictor reads activations
   uint32_t measure_every = 0;
-  uint32_t editions = 1;  // of each site, the next one's slots half as large, at most 3
-  // Each edition is the source of another one, with slots twice as large, numbered behind all that are
-  // stored: the units' memories hold those, or all memories do. Or a site's editions are made of its first
-  // one, which alone is stored, where the units' memories hold them.
+  uint32_t editions = 1;  // of each site, at most 3, each with slots half as large as the one before
+  // above: from each edition another is made, with slots twice as large, numbered behind all that are stored;
+  // the units' memories hold the made ones. everywhere: all memories do. beside: only a site's first edition
+  // is stored, and the units' memories hold the others, made of it.
   enum class Made : uint8_t { none, above, everywhere, beside } made = Made::none;
-  bool resizes = false;  // the units can: there are addresses for all neurons
-  // A memory with these slots of each edition, which the units' memories lie over.
+  bool resizes = false;  // the units can resize: all neurons have addresses
+  // A memory under the units' memories, with these slots of each edition.
   std::optional<std::vector<uint32_t>> below = std::nullopt;
-  uint32_t memories_below = 1;  // such ones, each over the next
-  uint32_t blocks_below = 8;    // as large as the others'
-  bool moves_itself = false;    // the one unit moves what comes from below: no agent is there for that
-  bool direct = false;        // a link from the store leads to the units' memories beside the one from below
-  bool reads_itself = false;  // of `direct`, where the one unit moves: it reads by itself, too
-  bool joint_runs = false;    // the units take them
-  std::vector<Flow> flows = {};  // of each site; else the first unit does all dense work
+  uint32_t memories_below = 1;   // memories of this kind, each over the next
+  uint32_t blocks_below = 8;     // as large as the other blocks
+  bool moves_itself = false;     // the only unit's agent moves from below; there is no other mover
+  bool direct = false;           // a second link leads from the store to the units' memories
+  bool reads_itself = false;     // with `direct` and `moves_itself`: the unit's agent also reads
+  bool joint_runs = false;       // the units accept joint runs
+  std::vector<Flow> flows = {};  // of each site; default: the first unit does all dense work
 };
 
 class ScriptedWorld {
@@ -66,32 +66,32 @@ class ScriptedWorld {
   explicit ScriptedWorld(const WorldOptions& options,
                          const std::function<Strategies(ScriptedWorld&)>& chosen = {});
 
-  // The scripted strategies answer as before a fault.
+  // Makes the scripted strategies answer as before a fault.
   void heal();
 
-  // What happens when the kernel has nothing to do. Default: the oldest move ends, or the oldest read.
+  // Called when the kernel has nothing to do. Default: ends the oldest move, or else the oldest read.
   std::function<void()> idle;
 
   Status run(Task<Status> task);
   Status pass(SiteId site, uint32_t step, const Neurons& given = {}, bool bypass = false);
   Status end_step(uint32_t step) { return run(scheduler->end_step(step)); }
   Status drain() { return run(scheduler->drain()); }
-  // What the kernel does by itself, without any read ending.
+  // Lets the kernel run without ending any read or move.
   void settle();
-  // Lets everything end that is under way, and what follows from it.
+  // Ends everything in flight, and what follows from it.
   void end_all();
-  // How many neurons moves between memories were started for.
+  // Returns the number of neurons for which moves were started.
   size_t moved() const;
-  // Who is dead neither reads nor moves what it had begun.
+  // Drops the open reads and moves of dead agents.
   void forget_what_died();
-  // After drain: no message, no lease, no credit, no staging block has been lost.
+  // Drains, then expects that no message, lease, credit or staging block is lost.
   void expect_nothing_lost();
   void expect_nothing_lost(const Residency& of) const;
-  // One line of the compute log for a site and step: "B1 2 A3": before, neurons a message, after.
+  // Returns the compute log of a site and step, "B1 2 A3": before, the neurons of each message, after.
   std::string computed(SiteId site, uint32_t step) const;
-  // Every pass ran its segments once, in order, and each of `neurons` once.
+  // Expects that every pass ran its segments once, in order, and each of `neurons` once.
   void expect_whole(SiteId site, uint32_t step, const Neurons& neurons) const;
-  // The extents of the reads started so far, one read a bracket: "[3,4][7]".
+  // Returns the extents of the reads started so far, one bracket a read: "[3,4][7]".
   std::string reads() const;
 
  private:
@@ -111,14 +111,14 @@ class ScriptedWorld {
 
  public:
   Script script;
-  Script script_below;  // what the caches of the memories below answer
+  Script script_below;  // of the caches of the memories below
   const SiteTable sites;
   ManualFlash flash;
   ManualFlash mover;  // between the memories
   std::deque<RecordingCompute> computes;
   RecordingCompute& compute = computes.front();
   MovingCompute moving{compute, mover};
-  std::deque<MortalAgent> mortals;  // stand before the units, the flash and the mover, in this order
+  std::deque<MortalAgent> mortals;  // before the units, the flash agent and the mover, in this order
   WallClock clock;
   Waiter waiter;
   Dispatcher dispatcher;

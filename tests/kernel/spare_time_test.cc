@@ -1,5 +1,5 @@
-// While nobody computes from the memories that another one fetches from, what its cache and the balancer want
-// comes from there; what fires is told to whoever keeps the neurons' heat.
+// While no unit computes from the memories that another one fetches from, the wishes of its cache and of the
+// balancer are fetched from there. The plugin that keeps heat receives the neurons that fire.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,8 +14,8 @@ using testing::IsEmpty;
 
 constexpr MemoryId kOfFirst = 1, kOfSecond = 2;
 
-// Two units whose memories fetch from each other, and a site each: the first one's is computed by the second
-// unit, which keeps its neurons, the second one's by the first unit.
+// Two units whose memories fetch from each other, and two sites. The second unit keeps and computes the first
+// site, the first unit the second site.
 class SpareTime : public testing::Test {
  protected:
   explicit SpareTime(
@@ -143,7 +143,7 @@ TEST_F(SpareTime, NonsenseIsAFault) {
   EXPECT_THAT(world.pass(1, 0).error().line(), HasSubstr("idle: edition 9 of 2"));
 }
 
-// A message at a time, and none once the pass is over.
+// One message at a time, and none after the pass.
 class ManyInSpareTime : public SpareTime {
  protected:
   ManyInSpareTime()

@@ -30,7 +30,7 @@ TEST(Task, StartsAtOnceAndGoesOnWhereItWaited) {
   EXPECT_EQ(at_once(7).take(), 7);
   Notice notice;
   std::string log;
-  notice.notify();  // nobody waits
+  notice.notify();  // no task waits
   Task<int> task = outer(notice, log);
   EXPECT_EQ(log, "a");
   EXPECT_FALSE(task.done());

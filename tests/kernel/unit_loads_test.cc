@@ -1,4 +1,4 @@
-// The counts of the neurons that units have computed, and of how evenly these were loaded.
+// Counts the neurons that units have computed, and how evenly they were loaded.
 #include "core/kernel/pass/unit_loads.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ TEST(UnitLoads, ImbalanceIsOfWholeWindowsAndOfOneTier) {
   add(1, {0, 4, 0, 0});
   EXPECT_EQ(loads.sites()[1].tiers[0].windows, 0u) << "a window has three passes";
   add(1, {0, 0, 1, 0});
-  // A pass at a time one DIMM does everything; over the window 4, 4 and 1 have a mean of 3.
+  // In each pass one DIMM computes everything; over the window 4, 4 and 1 have a mean of 3.
   EXPECT_EQ(loads.sites()[1].tiers[0].windows, 1u);
   EXPECT_DOUBLE_EQ(loads.sites()[1].tiers[0].imbalance(), 4.0 / 3);
   EXPECT_DOUBLE_EQ(loads.sites()[1].tiers[1].imbalance(), 1) << "one unit";
@@ -64,7 +64,7 @@ TEST(UnitLoads, ThePassWaitsForTheSlowest) {
   EXPECT_EQ(loads.sites()[0].units[1].ns, 50u);
 }
 
-// Random plans through the scheduler, against plain loops over what the plans were.
+// Random plans through the scheduler, compared with plain loops over these plans.
 TEST(UnitLoads, CountWhatTheUnitsOfASchedulerCompute) {
   constexpr uint32_t kUnits = 3, kNeurons = 12, kPasses = 23, kOfOptions = 5;
   ScriptedWorld world({.neurons = {kNeurons}, .slots = {0}, .seed = 7, .units = kUnits});

@@ -1,5 +1,5 @@
-// Several computing units, of which the first does all dense work: who gets what, and what they take of one
-// another.
+// Several computing units, of which the first does all dense work: which neurons each one gets, and its
+// takes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Neuron i goes to unit i % units.
+// Assigns neuron i to unit i % units.
 void deal(ScriptedWorld& world, uint32_t units) {
   world.script.assign = [units](const tierd_set_view* set, uint8_t* unit) {
     for (uint32_t i = 0; i < set->n; ++i)
@@ -69,7 +69,7 @@ TEST(Units, WhatAUnitKeepsIsItsOwn) {
   EXPECT_EQ(world.scheduler->counters().hits, 4u);
   EXPECT_THAT(world.order, ElementsAre("1 run B", "1 compute 0,2", "2 compute 1,3 takes input of 1",
                                        "1 run takes 1,3 of 2 A"));
-  // Dealt out the other way round, both units miss everything.
+  // With the assignment reversed, both units miss everything.
   world.script.assign = [](const tierd_set_view* set, uint8_t* unit) {
     for (uint32_t i = 0; i < set->n; ++i) unit[i] = static_cast<uint8_t>((i + 1) % 2);
     return 0;
@@ -126,8 +126,8 @@ TEST(Units, AFailureAnywhereFailsThePassAndNothingElse) {
   }
 }
 
-// Drawn assignments, sets, verdicts, delivery orders and failures: each neuron is computed once, where it was
-// assigned, between input and results; nothing is lost.
+// Drawn assignments, sets, verdicts, delivery orders and failures: each neuron is computed once, by its
+// assigned unit, between input and results, and nothing is lost.
 TEST(Units, AnyHistoryKeepsTheOrder) {
   for (uint64_t seed = 1; seed <= 150; ++seed) {
     SCOPED_TRACE(seed);

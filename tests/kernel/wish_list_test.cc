@@ -37,7 +37,7 @@ TEST(WishList, CopiesWhatIsWishedForWhileSomebodyAsks) {
   EXPECT_TRUE(list.empty());
 }
 
-// A plugin that was built when wishes had no scores has none.
+// A plugin built before wishes had scores gives none.
 TEST(WishList, CopiesScores) {
   WishList list(4);
   list.open();
@@ -58,7 +58,7 @@ TEST(WishList, CopiesScores) {
 TEST(WishList, NonsenseIsNotFollowed) {
   WishList list(4);
   list.open();
-  // A number that no list has: what it points to is not read, and whoever checks sees it.
+  // An impossible count is kept without reading the array; the caller checks it.
   tierd_wish huge = wish_of(1, {0});
   huge.n = UINT32_MAX;
   EXPECT_EQ(list.add(huge), TIERD_OK);
