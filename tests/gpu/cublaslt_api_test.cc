@@ -1,5 +1,5 @@
-// What tiers/gpu/cuda/cublaslt_api.h says of the library's binary interface, against its own header, where
-// CUDA is installed.
+// Compares the declarations of tiers/gpu/cuda/cublaslt_api.h with cuBLASLt's own header, where CUDA is
+// installed.
 #include "tiers/gpu/cuda/cublaslt_api.h"
 
 #include <cublasLt.h>
@@ -26,7 +26,7 @@ static_assert(cublaslt::kMostWorkspace == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYT
 static_assert(cublaslt::kReductionSchemes == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK);
 static_assert(cublaslt::kNoReduction == CUBLASLT_REDUCTION_SCHEME_NONE);
 
-// Pointers to opaque things are pointers, enumerations are numbers of four bytes.
+// Opaque handles must be pointers in both; enumerations must have the same size.
 template <class Ours, class Theirs>
 struct PassedAlike : std::bool_constant<sizeof(Ours) == sizeof(Theirs) &&
                                         std::is_pointer_v<Ours> == std::is_pointer_v<Theirs>> {};

@@ -1,5 +1,5 @@
-// The GPU agent with the backend `cuda` over a double of the runtime: the rules of agents, and what happens
-// where the device has no room, refuses work or is lost.
+// The GPU agent with the backend `cuda` over a double of the CUDA runtime: the rules of agents, and a device
+// that has no room, refuses work or is lost.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -34,7 +34,7 @@ std::unique_ptr<HostWork> host_work() {
   return std::make_unique<TeamWork>(best_kernels(), std::make_unique<Team>(Team::Options{.workers = 2}));
 }
 
-// One neuron, all weights one, in the host's memory 1; the device is memory 2.
+// One neuron whose weights are all one, in the host's memory 1. The device is memory 2.
 class CudaDeviceTest : public testing::Test {
  protected:
   static constexpr MemoryId kHost = 1, kDevice = 2;
@@ -88,7 +88,7 @@ class CudaDeviceTest : public testing::Test {
   Done copy(std::vector<Unit> units) {
     return carry_out(Device::Engine::copy, request(Op::move, std::move(units)));
   }
-  // With ones for input, taken or as the run before has left them; what comes is given.
+  // Runs the neuron on ones, taken or left by the run before, and gives columns 2 to 4 of the result.
   Done run(uint32_t place) {
     take_ = {.what = Take::What::input, .stride = 8, .columns = 8, .values = ones_.data()};
     give_ = {static_cast<uint32_t>(buffer_offsets(plan_)[1] / kPlaceUnit), buffer_stride(plan_.buffers[1]), 2,
@@ -137,7 +137,7 @@ TEST_F(CudaDeviceTest, ComputesFromWhatWasBrought) {
   }
 }
 
-// A transfer larger than its blocks, in slots larger than one, while the lots make the device slow.
+// A transfer larger than its blocks, with slots larger than one block, on a randomly slow device.
 TEST_F(CudaDeviceTest, TransfersGoOnFromBlockToBlock) {
   for (const uint64_t late : {0, 1, 2}) {
     make({.late = late});
@@ -150,7 +150,7 @@ TEST_F(CudaDeviceTest, TransfersGoOnFromBlockToBlock) {
     move.message.from = 5;
     move.message.unit_bytes = 5 << 20;
     EXPECT_EQ(carry_out(Device::Engine::copy, move).status, DoneStatus::ok);
-    // Back through the other engine, inside the device: {1 << 16} to {3 << 17}, then what lay there.
+    // Moves inside the device with the other engine: {1 << 16} to {3 << 17}, then the earlier contents.
     DeviceRequest inside = request(Op::move, {{1 << 16, 1 << 18}, {0, 1 << 16}});
     inside.message.from = kDevice;
     inside.message.unit_bytes = 5 << 20;
@@ -158,7 +158,7 @@ TEST_F(CudaDeviceTest, TransfersGoOnFromBlockToBlock) {
   }
 }
 
-// At first it is looked at again and again; whoever parks after that is woken, by each engine by itself.
+// At first the agent polls the device. After it parks, it is woken separately for each engine.
 TEST_F(CudaDeviceTest, WhoeverParksIsWoken) {
   constexpr auto kCopy = Device::Engine::copy, kCompute = Device::Engine::compute;
   int parked = 0;
@@ -182,7 +182,7 @@ TEST_F(CudaDeviceTest, WhoeverParksIsWoken) {
     EXPECT_FALSE(device_->soon(kCopy));
     EXPECT_TRUE(readable());
     ++parked;
-    // The double has drained both streams; the other engine's look takes nothing of this one's.
+    // The double has drained both streams. Polling one engine takes no completion of the other.
     EXPECT_TRUE(device_->over(kCompute));
     EXPECT_TRUE(readable());
     EXPECT_TRUE(device_->over(kCopy));
@@ -191,7 +191,7 @@ TEST_F(CudaDeviceTest, WhoeverParksIsWoken) {
   EXPECT_GT(parked, 0);
 }
 
-// What an arena has addresses for costs nothing until it is in use.
+// The addresses of an arena take no device memory until their range is in use.
 TEST_F(CudaDeviceTest, OnlyWhatIsInUseTakesMemory) {
   make();
   const uint64_t before = on_host::bytes_in_use();
@@ -232,7 +232,7 @@ TEST_F(CudaDeviceTest, WithoutADeviceALineSaysWhatIsMissing) {
   EXPECT_THAT(refusal({}), testing::StartsWith("tiers.gpu.device: there are 1 devices"));
 }
 
-// The next message is carried out.
+// A failed launch fails its message, and the next message succeeds.
 TEST_F(CudaDeviceTest, ALaunchThatFailsFailsItsMessage) {
   make({.launch_fails = 2});
   EXPECT_EQ(copy({{0, 0}}).status, DoneStatus::ok);
@@ -246,7 +246,7 @@ TEST_F(CudaDeviceTest, ALaunchThatFailsFailsItsMessage) {
   EXPECT_THAT(given(), ElementsAre(0, 8, 8, 8, 0));
 }
 
-// What comes again as it was is launched at once, and only that.
+// A run that repeats unchanged is launched as a graph; a changed one is not.
 TEST_F(CudaDeviceTest, RunsThatComeAgainAreCaptured) {
   constexpr uint32_t kElsewhere = kNeuron / kPlaceUnit;
   for (const uint64_t late : {0, 3}) {
@@ -266,14 +266,14 @@ TEST_F(CudaDeviceTest, RunsThatComeAgainAreCaptured) {
     ran(0, 5);
     EXPECT_EQ(on_host::launches(), launched);
     ran(kElsewhere, 5);
-    ran(0, 5);  // nothing is kept of before
+    ran(0, 5);  // nothing captured before is kept
     for (uint32_t i = 2; i < CapturedRuns::kTimes; ++i) ran(0, 5);
     ran(0, 6);
     EXPECT_EQ(device_->counts().run.captured, 6U);
   }
 }
 
-// A run may fail while it is captured, and a device may let none be.
+// A run may fail while it is captured, and a device may refuse capture.
 TEST_F(CudaDeviceTest, WhatCannotBeCapturedRunsAllTheSame) {
   for (const bool captures : {true, false}) {
     make({.captures = captures});
@@ -293,7 +293,7 @@ TEST_F(CudaDeviceTest, WhatCannotBeCapturedRunsAllTheSame) {
   }
 }
 
-// An expanding move that gets no memory for its lists fails by itself; one that has it goes well.
+// An expanding move without memory for its lists fails alone; with memory it succeeds.
 TEST_F(CudaDeviceTest, AnExpansionWithoutRoomFailsItsMessage) {
   PrunedNeurons compressed(Columns{130, 72}, true, Random(4));
   plan_ = plan_of_pruned(compressed, false, 2);
@@ -316,14 +316,14 @@ TEST_F(CudaDeviceTest, AnExpansionWithoutRoomFailsItsMessage) {
     auto device = CudaDevice::create(options_, pools_, clock_, plan_, host_work());
     ASSERT_TRUE(device.ok()) << device.error().line();
     device_ = std::move(*device);
-    EXPECT_EQ(copy({{0, 0}}).status, DoneStatus::ok);  // there is memory behind its slots then
+    EXPECT_EQ(copy({{0, 0}}).status, DoneStatus::ok);  // maps memory for both slots
     full = on_host::bytes_in_use();
     const Done done = carry_out(Device::Engine::copy, expand);
     EXPECT_EQ(done.status, room ? DoneStatus::ok : DoneStatus::no_space);
   }
 }
 
-// Neurons that are encoded anew cross as what they become; what makes no sense is refused before it begins.
+// Neurons are encoded before they cross the link. Invalid moves are refused before anything is sent.
 TEST_F(CudaDeviceTest, AMoveEncodesNeuronsAnew) {
   PrunedNeurons stored(Bundles{96, 20, true}, false, Random(4));
   plan_ = plan_of_pruned(stored, false, 2);
@@ -368,7 +368,7 @@ TEST_F(CudaDeviceTest, AMoveEncodesNeuronsAnew) {
   expect_refused(moved(recoding.from_bytes()), 0);
 }
 
-// Whatever was under way, and whatever comes, is lost; one line says so.
+// When the device is lost, all messages, in flight and later, complete as lost, and one line says so.
 TEST_F(CudaDeviceTest, ADeviceThatIsLostSaysSoOnce) {
   for (uint32_t look = 1; look < 8; ++look) {
     make({.late = look, .lost_at_look = look});

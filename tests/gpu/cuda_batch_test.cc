@@ -1,4 +1,4 @@
-// Products of large batches by tensor cores, against plain loops.
+// Compares products of large batches on tensor cores with plain loops.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ class CudaBatch : public KernelTest, public testing::WithParamInterface<Encoding
   static constexpr uint32_t kLeast = 20;
   static constexpr uint32_t kMostTokens = 90;
 
-  // Those of a model with this one operator; `unpacked`: bytes of weights that are multiplied at a time.
+  // Makes the products of a model with this one operator. `unpacked`: bytes of weights unpacked at a time.
   std::unique_ptr<BatchProducts> products(const RowOperator& op, uint64_t unpacked) {
     ComputePlan plan;
     plan.max_rows = kMostTokens;
@@ -33,7 +33,7 @@ class CudaBatch : public KernelTest, public testing::WithParamInterface<Encoding
     return made.ok() ? std::move(*made) : nullptr;
   }
 
-  // y [tokens x kLdy] of these units; what nothing was written to is a NaN.
+  // Returns y, [tokens][kLdy], of these units. Elements that are not written are NaN.
   std::vector<float> multiply(BatchProducts& products, const RowOperator& op, const std::vector<Unit>& units,
                               const std::vector<float>& x, uint32_t tokens) {
     const DeviceArray<std::byte> memory(op.memory);
@@ -61,7 +61,7 @@ class CudaBatch : public KernelTest, public testing::WithParamInterface<Encoding
   }
 };
 
-// 16 bits of each number count, of a float's 24.
+// The product uses 16 bits of each number, and of a float's significand 24.
 TEST_P(CudaBatch, MultiplyAsPlainLoops) {
   for (const uint32_t cols : widths()) {
     for (const uint32_t outs : {1U, 23U, 100U}) {
@@ -90,8 +90,8 @@ TEST_P(CudaBatch, MultiplyAsPlainLoops) {
   }
 }
 
-// Which units a message has, in which order, how many rows are unpacked at a time, and how many tokens there
-// are beside: what is streamed is what is resident.
+// A row's bits depend neither on the message's units and their order, nor on the number of rows unpacked at a
+// time, nor on the other tokens. So streamed and resident results agree.
 TEST_P(CudaBatch, BitsDependOnTheRowAndItsTokenAlone) {
   RowOperator op(GetParam(), widths().back(), 96, 32, random_);
   const std::vector<float> x = draw(kMostTokens * kLdx);
@@ -142,7 +142,7 @@ INSTANTIATE_TEST_SUITE_P(Encodings, CudaBatch,
                                          Encoding::q4_k, Encoding::q5_k, Encoding::q6_k),
                          [](const auto& test) { return std::string(name(test.param)); });
 
-// What our own kernels do as well, or have to.
+// Products that other kernels make as well, or must make.
 TEST(CudaBatchOf, IsLeftToOthers) {
   Random random(1);
   ComputePlan plan;

@@ -1,5 +1,5 @@
-// Neurons that are kept as bitmaps on a device, against their twins: what is expanded against the dense bytes
-// and tiers/compute's plain loop, products and gathers against the kernels of dense row groups, to the bit.
+// Neurons kept as bitmaps on a device. Expansion equals the dense bytes and the plain loop of tiers/compute;
+// products and gathers equal those of the dense kernels, bit for bit.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,7 +15,7 @@
 namespace tierd::cuda {
 namespace {
 
-// Neurons of a size, dense and as bitmaps, in slots that lie wherever.
+// Neurons of one size, dense and as bitmaps, in slots at arbitrary places.
 struct Pruned {
   Pruned(const Bitmap& bitmap_, const std::vector<std::vector<std::byte>>& neurons) : bitmap(bitmap_) {
     const auto n = static_cast<uint32_t>(neurons.size());
@@ -23,7 +23,7 @@ struct Pruned {
     const uint64_t slot = align_up(bitmap.bits_bytes(dense_bytes) + dense_bytes, kPlaceUnit);
     kept.resize(n * slot);
     for (uint32_t k = 0; k < n; ++k) {
-      const uint32_t number = n - 1 - k;  // units come in another order than slots
+      const uint32_t number = n - 1 - k;  // units have another order than slots
       dense.resize(align_up(dense.size(), kPlaceUnit));
       dense_units.push_back({number, static_cast<uint32_t>(dense.size() / kPlaceUnit)});
       dense.insert(dense.end(), neurons[number].begin(), neurons[number].end());
@@ -51,7 +51,7 @@ struct Pruned {
   std::vector<NeuronSize> sizes;
 };
 
-// The same on the device, counted.
+// The bitmaps on the device, with their counts of ones.
 struct Counted {
   Counted(const Pruned& pruned, uint32_t tile, cudaStream_t stream)
       : memory(pruned.kept), list(pruned.units), sizes(pruned.sizes), malformed({0}), counts({}) {
@@ -93,7 +93,7 @@ class CudaBitmaps : public KernelTest {
 TEST_F(CudaBitmaps, ExpandAsTheNaiveTwin) {
   for (const Bitmap& bitmap : {Bitmap{4, std::byte{0}}, Bitmap{2, std::byte{0}}, Bitmap{1, std::byte{0}},
                                Bitmap{1, std::byte{0x80}}}) {
-    // The last is counted in several segments.
+    // The last size is counted in several segments.
     for (const uint64_t bytes : {64, 448, 576, 5184, 17 * 1024, 260 * 512 + 64}) {
       for (const uint32_t percent : {0U, 1U, 50U, 99U, 100U}) {
         SCOPED_TRACE(std::to_string(bytes) + " bytes of " + std::to_string(bitmap.element_bytes) + ", " +
@@ -127,7 +127,7 @@ TEST_F(CudaBitmaps, ExpandAsTheNaiveTwin) {
   }
 }
 
-// Whether in one segment or in several.
+// The mismatch is found in one segment and in several.
 TEST_F(CudaBitmaps, AreMalformedWhereTheirBitsSayOtherwise) {
   const Bitmap bitmap{2, std::byte{0}};
   for (const uint64_t bytes : {1024, 260 * 512}) {
@@ -151,7 +151,7 @@ class CudaBitmapRows : public CudaBitmaps, public testing::WithParamInterface<En
  protected:
   static constexpr uint32_t kLdx = 1600, kLdy = 256;
 
-  // `groups` row groups a neuron, `offset` bytes from its begin on.
+  // Draws neurons of `groups` row groups each, which begin `offset` bytes into the neuron.
   Pruned draw_rows(uint32_t n_units, uint32_t groups, uint32_t cols, uint32_t percent, uint64_t offset = 0) {
     const Bitmap bitmap = *Bitmap::of(GetParam(), true);
     std::vector<std::vector<std::byte>> neurons;
@@ -181,7 +181,7 @@ class CudaBitmapRows : public CudaBitmaps, public testing::WithParamInterface<En
             .tokens = tokens,
             .mask_words = 1};
   }
-  // Bits of y [tokens x kLdy], dense and straight from the bitmaps.
+  // Compares y, [tokens][kLdy], of the dense rows with y computed from the bitmaps, bit for bit.
   void expect_the_same(const Pruned& pruned, RowProduct product, const std::vector<uint64_t>& masks = {}) {
     const Counted counted(pruned, row_tile(pruned.bitmap), stream());
     const DeviceArray<std::byte> dense(pruned.dense);
@@ -222,7 +222,7 @@ TEST_P(CudaBitmapRows, MultiplyAsTheDenseOnesToTheBit) {
   }
 }
 
-// As an expert's matrices do; and neither with masks nor without some rows do other bits come.
+// Row groups begin anywhere in a neuron, as an expert's do. Masks and left-out rows change no other bit.
 TEST_P(CudaBitmapRows, BeginAnywhereInANeuron) {
   for (const uint64_t offset : {64, 448, 5120}) {
     const Pruned pruned = draw_rows(2, 3, 96, 50, offset);

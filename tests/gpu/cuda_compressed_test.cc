@@ -1,5 +1,5 @@
-// A device computes from neurons that are kept as bitmaps: the bits of the dense ones, whatever the site's
-// cut is, and none from what is malformed.
+// A device computes from neurons kept as bitmaps. Every cut gives the bits of the dense neurons, and
+// malformed bitmaps are refused.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -33,7 +33,7 @@ class DeviceOfPruned {
     device_->load(0, {neurons.data(), bytes});
   }
 
-  // What these units give to the site's results, and what each was worth.
+  // Computes these units' results and, with `measured`, each neuron's contribution.
   Done run(std::span<const Unit> units, bool measured) {
     const SiteWork& site = plan_.sites.front();
     Random random(9);
@@ -115,7 +115,7 @@ TEST(CudaCompressed, GivesTheBitsOfTheDenseNeurons) {
   }
 }
 
-// The run that finds one is corrupt, and no other.
+// Only the run that finds a malformed neuron completes as corrupt.
 TEST(CudaCompressed, MalformedNeuronsAreRefused) {
   for (const PrunedCase& tried : pruned_cases()) {
     for (const bool more : {true, false}) {

@@ -1,5 +1,5 @@
-// Moves that expand bitmaps on the device: the bytes of the dense neurons in their slots, however many groups
-// the neurons land in, and nothing beside them.
+// Moves that expand bitmaps on the device write the dense neurons' bytes into their slots and nothing else,
+// in however many groups the neurons land.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,8 +19,8 @@ constexpr uint32_t kMade = 1;
 
 class CudaExpansion : public KernelTest {
  protected:
-  // Expands these units of the host's memory into `memory`, in rooms of so many bytes. Returns whether they
-  // are what their bits say.
+  // Expands these units of the host's memory into `memory`, through rooms of `room` bytes. Returns whether
+  // the bitmaps are well formed.
   bool expand(const PrunedNeurons& compressed, std::span<const Unit> units, uint64_t room,
               const DeviceArray<std::byte>& memory) {
     ComputePlan plan = plan_of_pruned(compressed, false, 1);
@@ -28,7 +28,7 @@ class CudaExpansion : public KernelTest {
     plan.made = {std::nullopt, MadeNeurons{.of = 0, .site = 0}};
     Expansion expansion(room);
     PoolTable pools;
-    RegisteredMemory registered(pools, 0, "tiers.gpu");  // of which nothing is: slots come through blocks
+    RegisteredMemory registered(pools, 0, "tiers.gpu");  // nothing is registered: slots go through blocks
     Transfer transfer(registered);
     EXPECT_EQ(expansion.allocate(plan), cudaSuccess);
     EXPECT_EQ(transfer.create(), cudaSuccess);
@@ -60,7 +60,7 @@ class CudaExpansion : public KernelTest {
   }
 };
 
-// Some of the neurons in a drawn order, each into a slot that is larger than the largest of them.
+// Returns a drawn selection of the neurons in a drawn order, each with a slot larger than the largest neuron.
 std::vector<Unit> drawn(const PrunedNeurons& compressed, uint64_t slot, Random& random) {
   std::vector<Unit> units;
   for (const Unit& unit : compressed.units) {
@@ -75,7 +75,7 @@ TEST_F(CudaExpansion, ExpandsIntoSlots) {
   for (const PrunedCase& tried : pruned_cases()) {
     const PrunedNeurons dense(tried.cut, false, Random(4));
     PrunedNeurons compressed(tried.cut, true, Random(4));
-    // What follows the last neuron in the host's memory is read with its slot.
+    // The bytes behind the last neuron are read with its slot.
     compressed.memory.resize(compressed.memory.size() + 1024);
     const uint64_t slot = align_up(neuron_bytes(tried.cut, dense.encodings, 0), kPlaceUnit) + kPlaceUnit;
     for (const uint64_t room : {uint64_t{64}, 3 * slot, Expansion::kLandedBytes}) {

@@ -1,6 +1,5 @@
-// Whole runs with the backend `cuda` beside the same runs on the CPU: what a run is made of, and what is
-// compared. As a test this process plays the device; tests/bench/gpu has the same programs for a GPU
-// (TIERD_ON_GPU).
+// Compares whole runs with the backend `cuda` with the same runs on the CPU. In tests the host emulates the
+// device; tests/bench/gpu builds the same programs for a GPU (TIERD_ON_GPU).
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,8 +20,8 @@ namespace tierd {
 inline constexpr uint32_t kChunk = 8;
 inline constexpr double kMostDivergence = 1e-5;
 
-// Sum over rows of KL(expected || got), in nats, divided by their number; and no other token is the likeliest
-// wherever the two likeliest are farther apart than any logit is off.
+// Expects a mean KL(expected || got) over rows, in nats, of at most kMostDivergence. The likeliest token must
+// be the same in each row whose two greatest logits differ by more than the worst error of any logit.
 inline void expect_the_same_answers(std::span<const float> got, std::span<const float> expected,
                                     size_t vocab) {
   ASSERT_EQ(got.size(), expected.size());
@@ -49,11 +48,11 @@ inline void expect_the_same_answers(std::span<const float> got, std::span<const 
   std::printf("  most |difference| %.2g, KL %.2g\n", static_cast<double>(worst), divergence);
 }
 
-// Slots come from DRAM in one of these ways. A GPU takes what is registered; the double also where nothing
-// can be.
+// The way in which slots move from DRAM: read from registered memory, or gathered. A GPU uses registered
+// memory; the double can also be made to gather.
 enum class Moves : uint8_t { registered, gathered };
 
-// Over the agent that the program is built for.
+// Configures the tier with the agent that the program is built for.
 inline void put_above(TierConfig& gpu, [[maybe_unused]] int64_t late, [[maybe_unused]] Moves moves) {
 #if defined(TIERD_ON_GPU)
   gpu.kind = "gpu";
@@ -70,7 +69,7 @@ class CudaGolden : public testing::Test {
   static void SetUpTestSuite() { cache_ = use_test_cache(); }
   static void TearDownTestSuite() { std::filesystem::remove_all(cache_); }
 
-  // All of it is computed there, from a memory of this capacity.
+  // Computes everything on the GPU tier, with this capacity.
   static Config above(const Config& base, const std::string& capacity, int64_t late,
                       Moves moves = Moves::registered) {
     Config config = base;
@@ -93,7 +92,7 @@ class CudaGolden : public testing::Test {
     const std::vector<float> resident = logits_of(above(base, "100%", 0), golden, kChunk);
     if (HasFailure()) return;
     expect_the_same_answers(resident, expected, golden.logits.size() / golden.tokens.size());
-    // Streamed, in other chunks, and late: the same bits, whichever way neurons come.
+    // Streaming, other chunks and delays give the same bits, whichever way neurons move.
     for (const Moves moves : {Moves::registered, Moves::gathered}) {
       Config streamed = above(base, "30%", 7, moves);
       streamed.cache = {"lru"};

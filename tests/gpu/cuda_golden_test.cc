@@ -1,5 +1,5 @@
-// Whole runs with the backend `cuda`, against the same runs on the CPU: the golden models, resident and
-// streamed, every way in which sites are cut, and a device whose memory does not suffice, or that is lost.
+// Compares whole runs with the backend `cuda` with those on the CPU: golden models, resident and streamed, in
+// every cut, and devices that have too little memory or are lost.
 #include "tests/gpu/cuda_golden.h"
 #include "tests/e2e/shipped_configuration.h"
 
@@ -17,8 +17,8 @@ TEST_F(CudaGolden, SayWhatTheCpuSays) {
   }
 }
 
-// Batches are multiplied by tensor cores, of which the double has none: it multiplies bf16 in loops. Their
-// bits are other ones, but the same resident and streamed.
+// Batches use tensor cores; the double multiplies bf16 in loops instead. Their bits differ from those of
+// other kernels, but are the same resident and streamed.
 TEST_F(CudaGolden, LargeBatchesSayWhatTheCpuSays) {
   for (const std::string model : {"gguf-llama-q4_0", "gguf-llama-q8_0", "llama2", "llama2-bf16", "llama2-f16",
                                   "llama-odd-sizes", "opt-f16", "phi", "qwen3-moe"}) {
@@ -57,7 +57,7 @@ TEST_P(CudaConfigurations, SayWhatTheCpuSays) {
     const std::vector<float> got = logits_of(above(base, "50%", 2), golden, kChunk);
     if (HasFailure()) return;
     expect_the_same_answers(got, expected, golden.logits.size() / golden.tokens.size());
-    // Some neurons are computed by DRAM, and every other step is measured.
+    // DRAM computes some of the neurons, and every other step is measured.
     Config divided = above(base, "50%", 5, Moves::gathered);
     divided.tier("dram").compute = true;
     divided.balancer.name = "round-robin";
@@ -76,8 +76,7 @@ INSTANTIATE_TEST_SUITE_P(Configurations, CudaConfigurations,
                            return name;
                          });
 
-// The arena below gives pages back and gets others. What is moved from there is read where it lies all the
-// time.
+// The arena below gives pages back and gets others. All moves read registered memory throughout.
 TEST_F(CudaGolden, ABudgetThatMovesGivesTheSameBits) {
   const Golden golden = read_golden("llama2");
   Config config = above(golden_config("llama2"), "40%", 3);
@@ -109,8 +108,8 @@ TEST_F(CudaGolden, ABudgetThatMovesGivesTheSameBits) {
 }
 
 #if !defined(TIERD_ON_GPU)
-// A device with too little memory for what it is given is refused with a line that names the key, before
-// anything runs or when the first neurons come; one with more gives the same bits.
+// A device with too little memory is refused with a line that names the key, before the run or when the first
+// neurons arrive. A device with enough memory gives the same bits.
 TEST_F(CudaGolden, ADeviceWithoutRoomSaysSo) {
   const Golden golden = read_golden("llama2");
   const Config base = golden_config("llama2");
@@ -138,7 +137,7 @@ TEST_F(CudaGolden, ADeviceWithoutRoomSaysSo) {
   EXPECT_GT(enough, 0U);
 }
 
-// A run whose device is lost ends in a line that names it.
+// A run whose device is lost ends with a line that names the device.
 TEST_F(CudaGolden, ALostDeviceEndsTheRun) {
   Config config = above(golden_config("llama2"), "50%", 1);
   for (const int64_t look : {1, 40, 200}) {

@@ -1,5 +1,5 @@
-// The DRAM tier's memory is registered with a device, on the double, which is stricter than a driver: when
-// pieces are registered and forgotten, what happens where they cannot be, and who outlives whom.
+// Registers the DRAM tier's memory with the double, which is stricter than a driver: when pieces are
+// registered and unregistered, where registration fails, and the order of destruction.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -46,7 +46,7 @@ class CudaRegistered : public testing::Test {
     world_.emplace(pools_);
   }
   std::span<std::byte> memory() const { return pools_.memory(kDram); }
-  // From here on these are in use of the arena, and filled with other bytes.
+  // Makes these ranges of the arena in use and fills them with new bytes.
   void resize(const std::vector<PageRange>& ranges) {
     std::vector<Unit> units;
     for (const auto& [begin, end] : ranges)
@@ -85,14 +85,14 @@ TEST_F(CudaRegistered, NothingIsRegisteredBeforeItIsMovedFrom) {
   EXPECT_EQ(gathered(), 0U);
 }
 
-// Before the first resize nobody knows what is in use: registering commits pages.
+// Registering commits pages, so nothing is registered until the first resize says which ranges are in use.
 TEST_F(CudaRegistered, AnArenaOfWhichNobodyHasSpokenIsGathered) {
   EXPECT_TRUE(moves({0, kArena}, kMiB, 4));
   EXPECT_EQ(world_->counts().read_in_place, 0U);
   EXPECT_EQ(on_host::registered_bytes(), 0U);
 }
 
-// The double ends the test where pages go that are registered (cuda_on_host/given_back.cc).
+// The double ends the test when registered pages are returned to the system (cuda_on_host/given_back.cc).
 TEST_F(CudaRegistered, PagesAreForgottenBeforeTheyGoAndRegisteredWhenTheyComeBack) {
   const PageRange all{0, kArena}, head{0, 5 * kMiB + 320}, tail{33 * kMiB + 64, 78 * kMiB - 64};
   for (int round = 0; round < 3; ++round) {
@@ -111,8 +111,8 @@ TEST_F(CudaRegistered, PagesAreForgottenBeforeTheyGoAndRegisteredWhenTheyComeBac
   EXPECT_EQ(gathered(), 0U);
 }
 
-// Between two resizes with the same ranges only their ends are forgotten: what is less than a huge page may
-// be given other pages.
+// A resize with the same ranges unregisters only their ends, because a part of a huge page may get other
+// pages.
 TEST_F(CudaRegistered, WhatStaysIsNotRegisteredAnew) {
   const PageRange range{kMiB, kArena - kMiB};
   resize({range});
@@ -133,7 +133,7 @@ TEST_F(CudaRegistered, RangesMayShareAPage) {
   EXPECT_EQ(gathered(), 0U);
 }
 
-// What can be registered is. The rest comes through blocks, and one line says so.
+// As much as possible is registered. The rest goes through blocks, and one line says so.
 TEST_F(CudaRegistered, WhatCannotBeRegisteredIsGathered) {
   for (const uint64_t lockable : {uint64_t{0}, 40 * kMiB}) {
     start({.lockable_bytes = lockable});
@@ -153,7 +153,7 @@ TEST_F(CudaRegistered, WhatCannotBeRegisteredIsGathered) {
   }
 }
 
-// The table of pools outlives both; each of them may end first.
+// The table of pools outlives agent and device, which may end in any order.
 TEST_F(CudaRegistered, AgentAndDeviceMayEndInAnyOrder) {
   resize({{0, kArena}});
   EXPECT_TRUE(moves({0, kArena}, kMiB, 8));
@@ -166,7 +166,7 @@ TEST_F(CudaRegistered, AgentAndDeviceMayEndInAnyOrder) {
   world_.reset();
   EXPECT_EQ(on_host::registered_bytes(), 0U);
   resize({});
-  // A device that is made later hears what is there already.
+  // A device created later learns the ranges that are already in use.
   resize({{0, kArena}});
   world_.emplace(pools_);
   EXPECT_TRUE(moves({0, kArena}, kMiB, 8));
@@ -186,14 +186,14 @@ TEST_F(CudaRegistered, PagesThatAreBeingReadDoNotGo) {
       "pages go that a move reads from");
 }
 
-// A launch fails while the next group of an expanding move is being fetched: that one lands, and nothing
-// reads the host's memory any more.
+// A launch fails while the next group of an expanding move is fetched. That group lands, and then nothing
+// reads the host's memory.
 TEST_F(CudaRegistered, AnExpansionThatFailsEndsItsReads) {
   const PrunedNeurons compressed(Columns{130, 72}, true, Random(4));
   ComputePlan plan = plan_of_pruned(compressed, false, 1);
   plan.editions.push_back(compressed.encodings);
   plan.made = {std::nullopt, MadeNeurons{.of = 0, .site = 0}};
-  start({.late = 3, .launch_fails = 5});  // groups fetch, count and expand
+  start({.late = 3, .launch_fails = 5});  // a group fetches, counts and expands
   resize({{0, kMiB}});
   {
     Expansion expansion(1024);
@@ -228,11 +228,11 @@ TEST_F(CudaRegistered, AnExpansionThatFailsEndsItsReads) {
     expansion.stop(transfer);
     while (!queued) ASSERT_EQ(expansion.advance(transfer, stream.get(), queued), cudaSuccess);
     EXPECT_EQ(on_host::launches(), launched);
-    resize({});  // which is checked: nothing is being read
+    resize({});  // checks that nothing is being read
   }
 }
 
-// Here a device moves from the DRAM tier's memory, as the agent drives it.
+// A device that moves from the DRAM tier's memory, driven as by the agent.
 class CudaRegisteredDevice : public CudaRegistered {
  protected:
   void make(const on_host::Behaviour& behaviour) {
@@ -293,7 +293,7 @@ TEST_F(CudaRegisteredDevice, ALaunchThatFailsReadsNothing) {
   EXPECT_EQ(on_host::registered_bytes(), 0U);
 }
 
-// The pages of one that is lost may go.
+// The pages that a lost device was reading may be returned.
 TEST_F(CudaRegisteredDevice, ADeviceThatIsLostReadsNothingMore) {
   for (uint32_t look = 1; look < 4; ++look) {
     make({.late = look, .lost_at_look = look});
@@ -309,7 +309,7 @@ TEST_F(CudaRegisteredDevice, ADeviceThatIsLostReadsNothingMore) {
   }
 }
 
-// The double refuses all of this, so that the tests above show something.
+// The double refuses each misuse, so the tests above would notice it.
 class CudaDoubleDeathTest : public testing::Test {
  protected:
   void SetUp() override {

@@ -1,4 +1,4 @@
-// Products with row groups and the gather of an embedding, against plain loops.
+// Compares products with row groups and the gather of an embedding with plain loops.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ class CudaRows : public KernelTest, public testing::WithParamInterface<Encoding>
  protected:
   static constexpr uint32_t kLdx = 1600, kLdy = 128;
 
-  // y [tokens x kLdy] of these units; what nothing was written to is a NaN.
+  // Returns y, [tokens][kLdy], of these units. Elements that are not written are NaN.
   std::vector<float> multiply(const RowOperator& op, const std::vector<Unit>& units,
                               const std::vector<float>& x, uint32_t tokens,
                               const std::vector<uint64_t>& masks = {}) {
@@ -73,7 +73,7 @@ TEST_P(CudaRows, MultiplyAsPlainLoops) {
   }
 }
 
-// Neither the tokens beside it nor the units, their order nor their places change a row's bits.
+// A row's bits depend neither on other tokens nor on the other units, their order or their places.
 TEST_P(CudaRows, BitsDependOnTheRowAlone) {
   const uint32_t cols = widths().back();
   RowOperator op(GetParam(), cols, 96, 32, random_);
@@ -119,7 +119,7 @@ TEST_P(CudaRows, NumbersThatAreNoneReachTheResult) {
   }
 }
 
-// Each expert has lines of its own; where no token of a tile uses it, nothing is written.
+// Each expert has its own lines. Where no token of a tile uses the expert, nothing is written.
 TEST_P(CudaRows, MultiplyExpertsThatAreUsed) {
   const uint32_t cols = widths()[1];
   RowOperator first(GetParam(), cols, 16, 16, random_), second(GetParam(), cols, 16, 16, random_);

@@ -1,4 +1,4 @@
-// The steps of dense segments, attention and the copies around a run, against the scalar kernels of the CPU.
+// Compares steps of dense segments, attention and the copies around a run with the CPU's scalar kernels.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// What a store may have, on the backend `cuda`: compressed neurons, several encodings, and reads past DRAM.
-// Streamed bits are the resident ones.
+// Stores on the backend `cuda`: compressed neurons, several encodings, and direct reads. Streamed bits equal
+// resident ones.
 #include "core/run/store_codec.h"
 #include "core/run/strategy_choices.h"
 #include "core/store/writer.h"
@@ -13,7 +13,7 @@ namespace {
 
 class CudaStore : public CudaGolden {};
 
-// A pruned model gives the same bits dense and as bitmaps, resident and streamed, token by token and by
+// A pruned model gives the same bits dense and as bitmaps, resident and streamed, token by token and in
 // chunks.
 TEST_F(CudaStore, APrunedModelGivesTheSameBitsCompressedAndExpanded) {
   struct Case {
@@ -63,9 +63,9 @@ TEST_F(CudaStore, APrunedModelGivesTheSameBitsCompressedAndExpanded) {
   }
 }
 
-// A model that is stored in several encodings. Which of them a neuron is used in is decided above, so the
-// device has slots of several sizes and a layer's products in several encodings; `atu` moves a neuron to
-// another slot when it changes its edition.
+// A model stored in several encodings. The quantizer chooses each neuron's edition, so the device has slots
+// of several sizes and products in several encodings in one layer; `atu` moves a neuron to another slot when
+// its edition changes.
 TEST_F(CudaStore, EditionsGiveTheSameBitsResidentAndStreamed) {
   struct Case {
     const char* model;
@@ -86,7 +86,7 @@ TEST_F(CudaStore, EditionsGiveTheSameBitsResidentAndStreamed) {
     mix(mixed, tried.ratios);
     if (HasFailure()) return;
 
-    // A batch uses the union of its rows' neurons: chunks are compared with chunks alone.
+    // A batch uses the union of its rows' neurons, so chunks are compared only with chunks.
     const std::vector<float> expected = logits_of(mixed, golden, 1);
     const std::vector<float> resident = logits_of(above(mixed, "100%", 0), golden, 1);
     const std::vector<float> batches = logits_of(above(mixed, "100%", 0), golden, kChunk);
@@ -101,8 +101,8 @@ TEST_F(CudaStore, EditionsGiveTheSameBitsResidentAndStreamed) {
       expect_the_same_bits(logits_of(streamed, golden, 1), resident);
       expect_the_same_bits(logits_of(streamed, golden, kChunk), batches);
     }
-    // From a store that has the best edition alone the host makes the others. Columns of blocks are encoded
-    // anew when they are stored: those are not the model's own.
+    // The host makes the other editions from a store with only the best one. Columns of block encodings are
+    // encoded anew when stored, so they are not the model's own.
     if (std::string_view(tried.model) == "gguf-qwen2-q8_0") continue;
     const Config one = store_of_editions(tried.model, folder.path() + "/one", Layout::neuron, {});
     Config made = above(mixed, "50%", 3);
@@ -114,7 +114,7 @@ TEST_F(CudaStore, EditionsGiveTheSameBitsResidentAndStreamed) {
   }
 }
 
-// Straight from the store into the device's memory: staged, by cuFile, and by one that fails now and then.
+// Direct reads from the store into the device: staged, by cuFile, and by one that sometimes fails.
 TEST_F(CudaStore, ReadsDirectlyGiveTheSameBits) {
   for (const std::string model : {"gguf-llama-q4_0", "llama2", "opt-f16"}) {
     SCOPED_TRACE(model);

@@ -1,4 +1,4 @@
-// Neurons whose results are added, against plain loops: bundles and columns.
+// Compares neurons whose results are added, bundles and columns, with plain loops.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,15 +14,15 @@
 namespace tierd::cuda {
 namespace {
 
-constexpr uint32_t kNeurons = 150;  // the last run of 64 is not whole
+constexpr uint32_t kNeurons = 150;  // the last run of 64 is incomplete
 constexpr uint32_t kTokens = 6;
 
 class CudaSums : public KernelTest, public testing::WithParamInterface<Encoding> {
  protected:
-  uint32_t width() const { return is_quantized(GetParam()) ? 608 : 1101; }  // the last strip is not whole
+  uint32_t width() const { return is_quantized(GetParam()) ? 608 : 1101; }  // the last strip is incomplete
   uint32_t line() const { return align_up(width(), 16U); }
 
-  // Neurons in slots of the bundle's size, in no order.
+  // Makes neurons in slots of the bundle's size, in no particular order.
   void make(bool gated) {
     bundle_ = {GetParam(), width(), gated};
     slot_ = align_up(bundle_.bytes(), kPlaceUnit);
@@ -62,7 +62,7 @@ class CudaSums : public KernelTest, public testing::WithParamInterface<Encoding>
     begins.push_back(static_cast<uint32_t>(units.size()));
     return begins;
   }
-  // y [kTokens x line()] += columns times values [kTokens x kNeurons], tokens in parts of so many.
+  // Returns y, [kTokens][line()], plus columns times values, [kTokens][kNeurons], by `in_part` tokens.
   std::vector<float> add(std::span<const Unit> units, const std::vector<float>& values, std::vector<float> y,
                          uint32_t tokens, uint32_t in_part) {
     const std::vector<uint32_t> begins = begins_of(units);
@@ -149,7 +149,7 @@ TEST_P(CudaSums, ColumnsAreAddedInOneOrder) {
     for (uint32_t c = width(); c < line(); ++c) EXPECT_EQ(all[t * line() + c], before[t * line() + c]);
   }
   EXPECT_EQ(add(units_, values, before, kTokens, 4), all) << "in other parts";
-  // Run by run in two messages.
+  // Two messages with whole runs each.
   const auto half = begins_of(units_)[1];
   const std::vector<float> first = add(std::span(units_).first(half), values, before, kTokens, kTokens);
   std::vector<float> rest(values.size());
@@ -157,7 +157,7 @@ TEST_P(CudaSums, ColumnsAreAddedInOneOrder) {
     std::copy(values.begin() + t * kNeurons + half, values.begin() + (t + 1) * kNeurons,
               rest.begin() + t * kNeurons);
   EXPECT_EQ(add(std::span(units_).subspan(half), rest, first, kTokens, kTokens), all);
-  // A token by itself.
+  // One token separately.
   const std::vector<float> alone = add(units_, {values.begin() + 2 * kNeurons, values.end()},
                                        {before.begin() + 2 * line(), before.end()}, 1, 1);
   for (uint32_t c = 0; c < width(); ++c) ASSERT_EQ(alone[c], all[2 * line() + c]);

@@ -1,5 +1,5 @@
-// Slots of the host come to the device: those in registered memory are read where they lie, the others come
-// through pinned blocks, and the bytes are the same.
+// Moves slots from the host to the device. Slots in registered memory are read in place, others go through
+// pinned blocks, and the bytes are the same.
 #include <gtest/gtest.h>
 
 #include "tests/gpu/transfer_world.h"
@@ -9,7 +9,7 @@ namespace tierd::cuda {
 namespace {
 
 constexpr uint64_t kMiB = 1 << 20;
-constexpr uint64_t kHostBytes = 72 * kMiB;  // two borders of pieces are in it
+constexpr uint64_t kHostBytes = 72 * kMiB;  // contains two borders of pieces
 
 class CudaTransfer : public testing::Test {
  protected:
@@ -49,7 +49,7 @@ TEST_F(CudaTransfer, BringsTheSameBytesEitherWay) {
   }
 }
 
-// Slots are as large as the largest neuron; what is behind a neuron's own bytes neither comes nor is written.
+// A slot is as large as the largest neuron. Bytes behind the neuron's own are neither moved nor written.
 TEST_F(CudaTransfer, OnlyTheBytesOfEachNeuronCome) {
   const PageRange all{0, kHostBytes}, half{0, kHostBytes / 2};
   for (const PageRange& kept : {all, half, PageRange{}}) {
@@ -68,7 +68,7 @@ TEST_F(CudaTransfer, OnlyTheBytesOfEachNeuronCome) {
   }
 }
 
-// What lies in no range, or only in part, comes through blocks.
+// Slots in no range, or only partly in one, go through blocks.
 TEST_F(CudaTransfer, AMoveMayComeBothWays) {
   TransferWorld world(pools_);
   pools_.keep_pages(1, {{5000, 3 * kMiB}, {3 * kMiB, 9 * kMiB + 1}, {40 * kMiB, 70 * kMiB}});
@@ -87,7 +87,7 @@ TEST_F(CudaTransfer, AMoveMayComeBothWays) {
       << "a page that lies in none as a whole";
 }
 
-// Other pages are behind the same addresses then.
+// The same addresses have other pages after a resize.
 TEST_F(CudaTransfer, PagesThatCameBackAreReadAnew) {
   TransferWorld world(pools_);
   const PageRange all{0, kHostBytes}, some{10 * kMiB, 50 * kMiB + 4096};
@@ -106,7 +106,7 @@ TEST_F(CudaTransfer, PagesThatCameBackAreReadAnew) {
   EXPECT_GT(world.counts().read_in_place, 36 * kMiB);
 }
 
-// Whether the host's memory is registered or not: what is encoded comes through blocks.
+// Neurons that are encoded go through blocks, whether or not the host's memory is registered.
 TEST_F(CudaTransfer, EncodesNeuronsAnewAsItGathersThem) {
   const PageRange all{0, kHostBytes};
   pools_.keep_pages(1, {all});
@@ -124,7 +124,7 @@ TEST_F(CudaTransfer, EncodesNeuronsAnewAsItGathersThem) {
     expect_encoded(Bundles{96, 1, false}, to, 1);
     expect_encoded(Bundles{96, 1, true}, to, 300);
     expect_encoded(Bundles{4096, 1, true}, to, 900);
-    expect_encoded(Experts{512, 1024, 1}, to, 5);  // each in several blocks
+    expect_encoded(Experts{512, 1024, 1}, to, 5);  // each takes several blocks
   }
   EXPECT_EQ(world.counts().read_in_place, 0U);
   EXPECT_TRUE(world.moves(host_.bytes(), {1, 2, 3}, 4096)) << "the next one is of slots as they are";

@@ -1,5 +1,5 @@
-// Arrays of a device for the tests of its kernels, which run on a GPU and on the one that this process plays
-// (cuda_on_host): they say so by which <cuda_runtime.h> they are compiled with.
+// Device arrays for tests of kernels. The included <cuda_runtime.h> decides whether they are on a GPU or on
+// the emulated device (cuda_on_host).
 #pragma once
 
 #include <cuda_runtime.h>
@@ -25,7 +25,7 @@ class DeviceArray {
               cudaSuccess);
   }
   T* get() const { return reinterpret_cast<T*>(bytes_.get()); }
-  // What is queued on the stream that the kernels of a test use is waited for.
+  // Waits for all queued work, then returns the values.
   std::vector<T> read() const {
     EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     std::vector<T> values(size_);
@@ -35,7 +35,7 @@ class DeviceArray {
   }
 
  private:
-  static constexpr size_t kBehind = 64;  // reads of 16 bytes may go beyond a row's end, as in an arena
+  static constexpr size_t kBehind = 64;  // reads of 16 bytes may pass a row's end, as in an arena
   DeviceBytes bytes_;
   size_t size_;
 };
@@ -55,7 +55,7 @@ class KernelTest : public testing::Test {
   Stream stream_;
 };
 
-// |got - expected| stays below what sums of n products of such sizes lose in float.
+// Expects |got - expected| within the float error of a sum whose products add up to `magnitude`.
 inline void expect_near(float got, double expected, double magnitude, const char* what) {
   EXPECT_LE(std::abs(double{got} - expected), 1e-6 + 2e-6 * magnitude) << what;
 }

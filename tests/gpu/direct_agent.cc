@@ -1,5 +1,5 @@
-// agent-direct.so: the part of the GPU agent that reads directly, over memory that others look at, so that
-// the rules of agents that read can be tried: no GPU's memory can be looked at. Both ways of both devices.
+// agent-direct.so: the directly reading part of the GPU agent, over memory that tests can inspect, unlike a
+// GPU's, so that the rules of reading agents can be checked. Both paths of both devices.
 #include "core/agent/agent_entry.h"
 #include "core/base/align.h"
 #include "tests/gpu/cuda_on_host/double.h"
@@ -19,7 +19,7 @@ constexpr tierd_param kParams[] = {
     {"cufile", TIERD_PARAM_TEXT, 0, "", 0, 0, nullptr, "the library that stands for libcufile.so"},
 };
 
-// A device that nobody computes on.
+// A device that does not compute.
 class OnlyRead final : public Device {
  public:
   explicit OnlyRead(const EmulatedLink::Rate& rate) : link(rate) {}

@@ -1,5 +1,5 @@
-// Reads of the store straight into a device's memory: the rules of agents that read, by each way, and what is
-// said where cuFile is not there or does not do what it should.
+// Reads from the store directly into a device's memory: the rules of reading agents on each path, and the
+// messages where cuFile is missing or faulty.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ AgentChoice choice_of(const std::vector<Setting>& settings) {
 std::vector<Setting> path(const std::string& name, const std::string& library = "", int64_t late = 0) {
   return {{"path", name, "test"}, {"late", late, "test"}, {"cufile", library, "test"}};
 }
-// Among extents of any size at any place; blocks that are not aligned are no mistake here.
+// Packed extents of any size at any place: for these reads, blocks that are not aligned are no mistake.
 std::vector<AgentRuleCase> cases_of(const std::vector<Setting>& settings) {
   std::vector<AgentCase> packed = agent_cases(choice_of(settings));
   std::erase_if(packed, [](const AgentCase& tried) { return tried.name != "direct_reads_packed"; });
@@ -48,7 +48,7 @@ INSTANTIATE_TEST_SUITE_P(DirectByCuFile, AgentConformance,
 INSTANTIATE_TEST_SUITE_P(DirectByShortCuFile, AgentConformance,
                          testing::ValuesIn(cases_of(path("cufile", fake("short")))), case_name);
 
-// An agent over a file of extents, which a test asks for one after the other.
+// An agent over a file of extents.
 class DirectReadsTest : public testing::Test {
  protected:
   static constexpr MemoryId kMemory = 1;  // the agent's
@@ -102,7 +102,7 @@ TEST_F(DirectReadsTest, TheHostStandsForTheGpuAndVerifiesAll) {
   EXPECT_EQ(counts().verified_bytes, counts().bytes);
 }
 
-// What is read by the disk alone is checked when it comes first; then nobody looks.
+// Extents that the disk transfers by itself are verified at their first load only.
 TEST_F(DirectReadsTest, CuFileIsCheckedOnFirstLoad) {
   make(path("cufile", fake("sound")));
   EXPECT_EQ(made_.reading.way, "cuFile");
@@ -136,8 +136,8 @@ TEST_F(DirectReadsTest, WhereThereIsNoCuFileALineSaysWhy) {
   }
 }
 
-// As of the flash agent: what was read together is read alone then, and the unit at the bad place alone is
-// blamed.
+// As with the flash agent, extents read together are then read one by one, and only the unit at the bad place
+// fails.
 TEST_F(DirectReadsTest, AReadThatFailsFailsItsMessage) {
   constexpr uint64_t kBadPlace = 50'000;  // see CMakeLists.txt
   const std::vector<ExtentRef>& table = world_.table();

@@ -1,5 +1,5 @@
-// Stands for libcufile.so over a device that this process plays: what it reads it reads by pread, into memory
-// of the host. Built several times, wrong in one way each.
+// Replaces libcufile.so for an emulated device: reads by pread into host memory. Built several times, with
+// one fault each.
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -11,22 +11,22 @@
 #include "tiers/gpu/cuda/cufile_api.h"
 
 #ifndef FAKE_OPEN
-#define FAKE_OPEN 0  // what opening its driver answers
+#define FAKE_OPEN 0  // the result of opening its driver
 #endif
 #ifndef FAKE_MODULE
-#define FAKE_MODULE 2  // the version of nvidia-fs; 0: there is none
+#define FAKE_MODULE 2  // the version of nvidia-fs; 0: none
 #endif
 #ifndef FAKE_SHORT
-#define FAKE_SHORT 0  // a read brings at most so many bytes; 0: all
+#define FAKE_SHORT 0  // the most bytes that one read returns; 0: all
 #endif
 #ifndef FAKE_FAILS_EACH
-#define FAKE_FAILS_EACH 0  // each so many-th read fails; 0: none
+#define FAKE_FAILS_EACH 0  // every n-th read fails; 0: none
 #endif
 #ifndef FAKE_BAD_PLACE
-#define FAKE_BAD_PLACE (-1)  // a read of this byte of the file fails; -1: of none
+#define FAKE_BAD_PLACE (-1)  // a read of this byte of the file fails; -1: none
 #endif
 #ifndef FAKE_SPOILS_FIRST
-#define FAKE_SPOILS_FIRST 0  // the first so many reads bring a wrong byte
+#define FAKE_SPOILS_FIRST 0  // the number of first reads with a wrong byte
 #endif
 
 namespace {
@@ -57,7 +57,7 @@ FAKE Error cuFileHandleRegister(Handle* handle, Description* description) {
 FAKE void cuFileHandleDeregister(Handle handle) {
   delete static_cast<Registered*>(handle);
 }
-// It takes any alignment, as cuFile does.
+// Accepts any alignment, as cuFile does.
 FAKE ssize_t cuFileRead(Handle handle, void* memory, std::size_t bytes, off_t offset, off_t memory_offset) {
   const unsigned number = ++reads;
   if (FAKE_FAILS_EACH != 0 && number % (FAKE_FAILS_EACH + !FAKE_FAILS_EACH) == 0) return -5030;

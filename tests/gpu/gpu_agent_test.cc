@@ -23,7 +23,7 @@ INSTANTIATE_TEST_SUITE_P(GpuOverALink, AgentConformance,
                                                               {"link_latency_us", int64_t{50}, "test"}})),
                          case_name);
 
-// What `cuda` lacks on a machine without a GPU: the object, where it was built without nvcc, or a driver.
+// Without a GPU, `cuda` is missing either its object, if built without nvcc, or a driver.
 TEST(GpuBackend, IsWhatTheParameterSays) {
   const auto make = [](const char* backend) {
     const AgentChoice choice = choose_agent("gpu", {{"backend", std::string(backend), "test"}});
@@ -66,7 +66,7 @@ class ManualDevice final : public Device {
 
   bool busy[kEngines] = {};
   bool ends[kEngines] = {};
-  DoneStatus status = DoneStatus::ok;  // of what ends
+  DoneStatus status = DoneStatus::ok;  // the status of requests that end
 
  private:
   std::vector<std::string>& log_;
@@ -94,7 +94,7 @@ class GpuLanes : public testing::Test {
     device_->ends[lane] = true;
     EXPECT_EQ(agent_->drive(), Drive::busy);
   }
-  // "3 on 1, 4 cancelled on 1"
+  // Returns "3 on 1, 4 cancelled on 1".
   std::string polled() {
     std::string text;
     Done done;
@@ -203,7 +203,7 @@ TEST_F(GpuLanes, ARunBehindAMoveThatFailsIsCancelled) {
   end(kCopy);
   EXPECT_EQ(polled(), "1 internal on 1, 2 internal on 1, 3 cancelled on 0");
   run.id = {4, 1}, run.about = {1, 1};
-  submit(run);  // whoever sent it had not heard of that yet
+  submit(run);  // sent before its sender received that completion
   agent_->drive();
   EXPECT_EQ(polled(), "4 cancelled on 0");
   submit(message(Op::run, kCompute, 5));
@@ -211,7 +211,7 @@ TEST_F(GpuLanes, ARunBehindAMoveThatFailsIsCancelled) {
   EXPECT_THAT(log_, ElementsAre("copy 1", "copy 2", "compute 5"));
 }
 
-// More lanes than there are engines share the last one.
+// Lanes beyond the number of engines share the last engine.
 TEST_F(GpuLanes, EachCompletionNamesItsMessagesLane) {
   submit(message(Op::move, 5, 1));
   submit(message(Op::move, 7, 2));
@@ -221,7 +221,7 @@ TEST_F(GpuLanes, EachCompletionNamesItsMessagesLane) {
   EXPECT_EQ(polled(), "1 on 5, 2 on 7");
 }
 
-// One neuron, all weights one, in the host's memory 1; the device is memory 2.
+// One neuron whose weights are all one, in the host's memory 1. The device is memory 2.
 class HostGpu : public testing::Test {
  protected:
   static constexpr MemoryId kHost = 1, kDevice = 2;
@@ -281,8 +281,8 @@ TEST_F(HostGpu, NobodyElseReachesItsMemory) {
   EXPECT_EQ(pools_.activations(kAgent).size(), buffer_offsets(plan_).back());
 }
 
-// 1,000 ns a neuron beside 500 for each message. What came while the link was busy began when it was free,
-// whenever somebody looks.
+// A neuron takes 1,000 ns and each message 500. A message that arrives while the link is busy begins when the
+// link is free, whenever the device is polled.
 TEST_F(HostGpu, ACopyTakesTheTimeOfItsLink) {
   const DeviceRequest first = request(Op::move, {0, 0});
   device_->begin(Device::Engine::copy, first);
@@ -295,7 +295,7 @@ TEST_F(HostGpu, ACopyTakesTheTimeOfItsLink) {
   EXPECT_EQ(done->bytes, kNeuron);
   EXPECT_EQ(done->done_ns - done->start_ns, 1'500u);
   clock_.now += 700;
-  const DeviceRequest second = request(Op::move, {0, 64});  // since then
+  const DeviceRequest second = request(Op::move, {0, 64});  // arrives now, begun later
   clock_.now += 5'000;
   device_->begin(Device::Engine::copy, second);
   done = copy();
@@ -310,7 +310,7 @@ TEST_F(HostGpu, InsideItsMemoryNothingCrossesTheLink) {
   EXPECT_TRUE(device_->over(Device::Engine::compute).has_value());
 }
 
-// Not before the copy is over: the bytes come from the host then.
+// The bytes are read from the host when the copy ends, not before.
 TEST_F(HostGpu, WhatIsCopiedIsThereWhenItIsOver) {
   device_->begin(Device::Engine::copy, request(Op::move, {0, 64}));
   std::fill_n(reinterpret_cast<float*>(host_.data()), 16 * 8, 2.0F);
@@ -324,7 +324,7 @@ TEST_F(HostGpu, WhatIsCopiedIsThereWhenItIsOver) {
   run.payload.gives = {&give, 1};
   device_->begin(Device::Engine::compute, run);
   EXPECT_EQ(device_->over(Device::Engine::compute)->status, DoneStatus::ok);
-  // The columns that were asked for, of both rows, and no others.
+  // Exactly the requested columns of both rows.
   for (const uint32_t row : {0, 1}) {
     EXPECT_THAT(given(row), ElementsAre(0, 0, 16, 16, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)) << row;
   }

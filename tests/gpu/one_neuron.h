@@ -1,4 +1,4 @@
-// The smallest thing that a GPU computes, and the time in which it does.
+// The smallest computation for a GPU, and a clock for it.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace tierd {
 
-// A clock that the test puts on.
+// A clock that the test advances.
 class ManualClock final : public Clock {
  public:
   uint64_t now_ns() const override { return now; }
@@ -16,7 +16,7 @@ class ManualClock final : public Clock {
   uint64_t now = 1'000'000;
 };
 
-// A site with one neuron of 16 rows of 8 columns in f32, for two rows.
+// Returns a plan with one site of one neuron, 16 rows of 8 columns in f32, for two tokens.
 inline ComputePlan plan_of_one_neuron() {
   ComputePlan plan;
   plan.buffers = {{"in", 8, 0}, {"out", 16, 0}};
@@ -31,6 +31,6 @@ inline ComputePlan plan_of_one_neuron() {
   plan.sites = {site};
   return plan;
 }
-inline constexpr uint64_t kNeuronOfOne = 16 * 8 * sizeof(float);  // its bytes
+inline constexpr uint64_t kNeuronOfOne = 16 * 8 * sizeof(float);  // in bytes
 
 }  // namespace tierd

@@ -16,7 +16,7 @@ namespace {
 constexpr Encoding kEncodings[] = {Encoding::f16, Encoding::q8_0, Encoding::q4_0};
 constexpr BufferId kStream = 0, kPlaced = 1, kAdded = 2, kLogits = 3, kHidden = 4, kUp = 5;
 constexpr float kClip = 1.5F;
-constexpr uint32_t kBlock = 32;  // values with one scale; floats are summed by as many
+constexpr uint32_t kBlock = 32;  // values with one scale; floats are summed in blocks of as many
 
 float load_f16(const std::byte* at) {
   uint16_t half = 0;
@@ -129,7 +129,7 @@ std::vector<std::byte> PagedModel::bundle_bytes(EditionId edition, uint32_t neur
   return bytes;
 }
 
-// By blocks of 32, as the kernels' definition has it (tiers/compute/scalar.cc).
+// Sums blocks of 32, as the kernels are defined (tiers/compute/scalar.cc).
 float PagedModel::dot(const Row& row, std::span<const float> x) const {
   std::vector<float> values(kWidth);
   decode(row.encoding, row.bytes, values);

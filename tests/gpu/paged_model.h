@@ -1,4 +1,4 @@
-// A small model whose neurons are stored in three encodings each, and what it says, computed by plain loops.
+// A small model whose neurons are stored in three encodings each, and its logits by plain loops.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +15,9 @@
 
 namespace tierd {
 
-// Everything goes by the numbers of site, neuron and step, which the strategies are told.
+// Units, levels and active neurons follow from the numbers of site, neuron and step.
 inline constexpr uint32_t kUnits = 2;
-inline constexpr uint32_t kMerger = 1;  // the unit that has the dense part
+inline constexpr uint32_t kMerger = 1;  // the unit with the dense segments
 inline uint32_t unit_of(uint32_t neuron) {
   return neuron % kUnits;
 }
@@ -28,12 +28,12 @@ inline bool is_active(SiteId site, uint32_t neuron, uint32_t step) {
   return (neuron * 13 + 7 * step + site) % 5 != 0;
 }
 
-// The embedding; in each of two layers an operator that is cut into rows and a feed-forward network that is
-// cut into its neurons, both added to the stream, which is clipped before; the head.
+// The embedding; two layers, each with an operator cut into rows and a feed-forward network cut into its
+// neurons, both added to the clipped stream; the head.
 class PagedModel {
  public:
   static constexpr uint32_t kWidth = 64;
-  static constexpr uint32_t kInner = 200;  // the last run is not whole
+  static constexpr uint32_t kInner = 200;  // the last run is incomplete
   static constexpr uint32_t kVocab = 48;
   static constexpr uint32_t kLevels = 3;  // f16, q8_0, q4_0
   static constexpr uint32_t kSlotBytes = 4096;
@@ -47,9 +47,9 @@ class PagedModel {
   std::span<const ExtentRef> extents() const { return extents_; }
   std::span<const std::byte> content() const { return content_; }  // of the store's file
 
-  // [kVocab], of a step that is given this token. Sums are made as docs/architecture.md says: by unit, the
-  // merger's first; in a unit by edition; in an edition by runs of 64 neurons, each of which is summed by
-  // itself.
+  // Returns the logits, [kVocab], of a step with this token. Sums are made as docs/architecture.md says: by
+  // unit, the merger's first; in a unit by edition; in an edition by runs of 64 neurons, each summed
+  // separately.
   std::vector<float> logits(uint32_t token, uint32_t step) const;
 
  private:
@@ -57,7 +57,7 @@ class PagedModel {
     Encoding encoding = Encoding::f32;
     std::vector<std::byte> bytes;
   };
-  using Key = std::pair<EditionId, uint32_t>;  // and a row
+  using Key = std::pair<EditionId, uint32_t>;  // (edition, row)
 
   void add_site(const std::string& name, const Cut& cut, BufferId out, bool embeds = false);
   void add_edition(SiteId site, Encoding encoding);

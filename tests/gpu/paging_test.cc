@@ -1,7 +1,7 @@
-// A model is paged through store, DRAM and the memory of a GPU that the host stands for, with the agents and
-// caches of real runs: caches in both memories, three editions that a quantizer chooses from a neuron at a
-// time, and two units that compute. What it says is what plain loops say, to the bit: by the wall clock, in
-// virtual time whatever the order of delivery, and until an agent dies, at whichever of its messages.
+// Pages a model through store, DRAM and the memory of a GPU emulated by the host, with the agents and caches
+// of real runs: caches in both memories, three editions chosen for each neuron, and two computing units. The
+// logits equal those of plain loops, bit for bit: on the wall clock, in virtual time with any order of
+// delivery, and until an agent dies at any message.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -40,8 +40,8 @@ struct PagingOptions {
   bool virtual_time = false;
   std::optional<uint64_t> shuffle = std::nullopt;
   HostDevice::Link link = {};
-  uint32_t copy_fails = 0;  // which one of the GPU's
-  uint16_t mortal = 0;      // an agent, that dies when it accepts so many messages
+  uint32_t copy_fails = 0;  // the number of the GPU's copy that fails
+  uint16_t mortal = 0;      // the agent that dies after accepting dies_at messages
   uint32_t dies_at = 0;
 };
 
@@ -53,7 +53,7 @@ std::string store_path() {
   return testing::TempDir() + "paging-" + std::to_string(getpid());
 }
 
-// A message takes some time, which its numbers say.
+// The duration of a message is drawn from its numbers.
 class DrawnCost final : public Cost {
  public:
   uint64_t ns(const Message& message, const Payload& payload, bool) const override {
@@ -87,7 +87,7 @@ class FailingDevice final : public Device {
   const uint32_t fails_;
 };
 
-// Counts the runs that were posted before the copy that they compute from was over.
+// Counts the runs that were posted before the copy that they need had ended.
 class CountsRunsBehind final : public SilentObserver {
  public:
   void posted(const Message& message, const Payload&) override {
@@ -116,7 +116,7 @@ class Paging {
                                              set_->placement(), residencies_, scheduling);
   }
 
-  // The logits of the step's rows, one after the other.
+  // Returns the logits of the step's rows, one row after the other.
   Result<std::vector<float>> step(uint32_t step, std::span<const uint32_t> tokens) {
     std::vector<RowInfo> rows;
     std::vector<uint32_t> given;
@@ -180,7 +180,7 @@ class Paging {
     return options.virtual_time ? static_cast<Clock&>(virtual_) : wall_;
   }
 
-  // Real caches and a real balancer; predictor and quantizer go by the numbers of paged_model.h.
+  // Makes the built-in caches and balancer. Predictor and quantizer follow paged_model.h.
   void make_strategies(const PagingOptions& options) {
     topology_.memories.resize(2);
     topology_.memory(kGpu).over = kDram;
@@ -194,7 +194,7 @@ class Paging {
     auto made = StrategySet::create(choices, model_.sites(), of_set);
     ASSERT_TRUE(made.ok()) << made.error().line();
     set_ = std::move(*made);
-    // The arenas hold a third of everything, and a fifth.
+    // The arenas hold a third and a fifth of all weights.
     const uint64_t all = model_.content().size();
     const auto slots = set_->share({all / 3, all / 5});
     ASSERT_TRUE(slots.ok()) << slots.error().line();
@@ -279,7 +279,7 @@ class Paging {
     }
     if (!dispatcher_->wait() || ++idle_ > 1000) {
       ADD_FAILURE() << "the kernel waits for nothing";
-      std::abort();  // the coroutine hangs; there is no way on
+      std::abort();  // the coroutine hangs; the test cannot go on
     }
   }
 
@@ -308,7 +308,7 @@ class Paging {
   std::unique_ptr<Scheduler> scheduler_;
 };
 
-// Every other step has one row alone.
+// Every other step has a single row.
 std::span<const uint32_t> tokens_of(uint32_t step) {
   return std::span(kTokens[step]).first(step % 2 == 0 ? PagedModel::kMostRows : 1);
 }
@@ -363,7 +363,7 @@ TEST_F(PagingTest, InVirtualTimeWhateverTheOrderOfDelivery) {
   }
 }
 
-// Its step ends in a line, and the next one says what plain loops say.
+// The step with the failed copy ends with one error line, and the next step gives the bits of plain loops.
 TEST_F(PagingTest, WhicheverCopyFails) {
   for (const bool virtual_time : {false, true}) {
     uint32_t fails = 0;
@@ -375,7 +375,7 @@ TEST_F(PagingTest, WhicheverCopyFails) {
         const auto logits = paging.step(step, tokens_of(step));
         failed = until_then && paging.copies() >= fails;
         if (failed) {
-          if (logits.ok()) continue;  // nobody waited for it, or it was copied again
+          if (logits.ok()) continue;  // no pass waited for the copy, or it was made again
           EXPECT_EQ(logits.error().line(),
                     "agent 3: moving neurons from memory 1 to memory 2 failed after 1 attempts: internal");
         } else {
@@ -391,8 +391,8 @@ TEST_F(PagingTest, WhicheverCopyFails) {
   }
 }
 
-// Each step until then says what plain loops say, each after it ends in a line, nothing hangs and nothing is
-// lost.
+// Each step before the death gives the bits of plain loops, each later one ends with an error line, and
+// nothing hangs or is lost.
 TEST_F(PagingTest, UntilAnAgentDiesAtWhicheverMessage) {
   for (const bool virtual_time : {false, true}) {
     if (kSanitized && !virtual_time) continue;

@@ -15,7 +15,7 @@
 
 namespace tierd::cuda {
 
-// An operator of one encoding, cut into neurons of so many rows that lie wherever.
+// An operator of one encoding, cut into neurons of `rows_of_unit` rows at arbitrary places.
 struct RowOperator {
   RowOperator(Encoding encoding, uint32_t n_in, uint32_t n_out, uint32_t rows_of_unit, Random& random)
       : e(encoding), cols(n_in), outs(n_out), per_unit(rows_of_unit) {
@@ -42,7 +42,7 @@ struct RowOperator {
         unit(row / per_unit).place * kPlaceUnit + row % per_unit / kGroupRows * group_bytes(e, cols);
     return std::span(memory).subspan(at, group_bytes(e, cols));
   }
-  // A product with some of its units, on the device. Activations, results and tokens are left to the caller.
+  // Returns a product with some of its units, on the device. The caller sets activations, results and tokens.
   RowProduct product(const std::byte* weights, const Unit* list, size_t n_units) const {
     return {.memory = weights,
             .units = list,

@@ -1,5 +1,4 @@
-// This world has memory of the device and what brings slots of the host there; it is of a GPU, or of the one
-// that this process plays.
+// Device memory and the transfer that moves slots of the host there, on a GPU or on the emulated device.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,7 +22,7 @@ class TransferWorld {
  public:
   static constexpr uint64_t kDeviceBytes = 24 << 20;
 
-  // It listens to the pools, which outlive it.
+  // Observes the pools, which must outlive it.
   explicit TransferWorld(PoolTable& pools) : registered_(pools, 0, "tiers.gpu") {
     EXPECT_EQ(stream_.create(), cudaSuccess);
     EXPECT_EQ(transfer_.create(), cudaSuccess);
@@ -33,15 +32,15 @@ class TransferWorld {
   RegisteredMemory& registered() { return registered_; }
   MoveCounts counts() const { return transfer_.counts(); }
 
-  // Moves slots of so many bytes, from these units of `source` on, to places in another order. Returns
-  // whether all bytes are there, and all others are as they were.
+  // Moves slots of `bytes` from these units of `source` to places in another order. Returns whether all bytes
+  // arrived and all other bytes are unchanged.
   testing::AssertionResult moves(std::span<const std::byte> source, std::vector<uint32_t> from,
                                  uint64_t bytes) {
     return lands(
         source, from, bytes, [&](const std::byte* slot, std::byte* to) { std::memcpy(to, slot, bytes); },
         [&] { return begin(source, bytes); });
   }
-  // The same of slots of which only the first `lengths` bytes are moved, [units].
+  // Like moves(), but moves only the first `lengths` bytes, [units], of each slot.
   testing::AssertionResult moves_parts(std::span<const std::byte> source, const std::vector<uint32_t>& from,
                                        uint64_t bytes, const std::vector<uint32_t>& lengths) {
     auto length = lengths.begin();
@@ -52,7 +51,7 @@ class TransferWorld {
           return advance();
         });
   }
-  // The same for neurons that are encoded anew.
+  // Like moves(), but encodes the neurons.
   testing::AssertionResult encodes(std::span<const std::byte> source, std::vector<uint32_t> from,
                                    const NeuronRecoding& recoding) {
     return lands(
@@ -64,7 +63,7 @@ class TransferWorld {
         });
   }
 
-  // Begins to move the units of the last moves() once more. Returns whether that is over already.
+  // Begins to move the units of the last moves() again. Returns whether the move is over.
   bool begin(std::span<const std::byte> source, uint64_t bytes) {
     transfer_.begin({units_, bytes}, source.data(), there_.get(), host_);
     return advance();
@@ -77,11 +76,11 @@ class TransferWorld {
     return over;
   }
 
-  // `make` says what becomes of a slot, `begin` begins to move units_ and returns whether that is over.
+  // `make` writes the expected slot. `begin` begins to move units_ and returns whether the move is over.
   template <class Make, class Begin>
   testing::AssertionResult lands(std::span<const std::byte> source, const std::vector<uint32_t>& from,
                                  uint64_t bytes, const Make& make, const Begin& begin) {
-    const uint64_t slot = (bytes + kPlaceUnit - 1) / kPlaceUnit + 1;  // with a gap behind it, in units
+    const uint64_t slot = (bytes + kPlaceUnit - 1) / kPlaceUnit + 1;  // in units, with a gap behind it
     if (from.size() * slot * kPlaceUnit > kDeviceBytes) return testing::AssertionFailure() << "no room";
     std::vector<std::byte> expected(kDeviceBytes, std::byte{0x5a});
     units_.clear();
@@ -109,7 +108,7 @@ class TransferWorld {
   std::vector<Unit> units_;
 };
 
-// Fills them so that no two neighbourhoods are the same.
+// Fills the bytes so that no two neighbourhoods are equal.
 inline void fill_with_noise(std::span<std::byte> bytes, uint64_t seed) {
   Random random(seed);
   for (size_t at = 0; at + sizeof(uint64_t) <= bytes.size(); at += sizeof(uint64_t)) {
@@ -118,8 +117,8 @@ inline void fill_with_noise(std::span<std::byte> bytes, uint64_t seed) {
   }
 }
 
-// Returns units where slots of `bytes` lie, wherever in a range that has room for some; one is over each
-// border of pieces.
+// Returns units of slots of `bytes` at drawn places in `range`; each border of pieces inside the range has a
+// slot across it.
 inline std::vector<uint32_t> slots_in(std::span<const std::byte> memory, PageRange range, uint64_t bytes,
                                       size_t n, Random& random) {
   std::vector<uint32_t> units;

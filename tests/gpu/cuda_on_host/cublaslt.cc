@@ -1,5 +1,5 @@
-// cuBLASLt on the device that this process plays: the functions that tiers/gpu/cuda uses, in place of the
-// library's loader. Sums are made in float, in the order of the inner width.
+// The functions of cuBLASLt that tiers/gpu/cuda uses, on the emulated device. Replaces the library's loader.
+// Sums are made in float, in the order of the inner width.
 #include "tiers/gpu/cuda/cublaslt.h"
 
 #include <cuda_runtime.h>
@@ -18,7 +18,7 @@ struct Layout {
   int64_t ld = 0;
 };
 constexpr int kInvalid = 7;
-int nothing = 0;  // what handles and preferences point to
+int nothing = 0;  // handles and preferences point here
 
 int create_nothing(void** made) {
   *made = &nothing;
@@ -65,7 +65,7 @@ int get_heuristic(cublaslt::Handle, cublaslt::MatmulDesc, cublaslt::MatrixLayout
   *n_found = 1;
   return cublaslt::kSuccess;
 }
-// An algorithm is one for an inner width.
+// An algorithm is valid for one inner width.
 int check(cublaslt::Handle, cublaslt::MatmulDesc, cublaslt::MatrixLayout a, cublaslt::MatrixLayout b,
           cublaslt::MatrixLayout c, cublaslt::MatrixLayout, const cublaslt::Algorithm* algorithm,
           cublaslt::Heuristic* result) {

@@ -1,4 +1,4 @@
-// Stands in for the driver's header: the functions that tiers/gpu/cuda/mapped_memory.cc asks for by name.
+// Replaces the driver's header: the functions that tiers/gpu/cuda/mapped_memory.cc looks up by name.
 #pragma once
 
 #include <cstddef>

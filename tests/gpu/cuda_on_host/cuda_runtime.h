@@ -1,6 +1,6 @@
-// Stands in for the CUDA runtime's header where tests compile sources of tiers/gpu/cuda with g++: the words
-// of the language, and the calls that those sources use, by a device that this process plays (double.h).
-// Nothing else is here, so that a new call shows.
+// Replaces the CUDA runtime's header where tests compile sources of tiers/gpu/cuda with g++: the language's
+// keywords and the calls that these sources use, on an emulated device (double.h). It declares nothing else,
+// so a new call fails to compile.
 #pragma once
 
 #include <bit>
@@ -15,7 +15,7 @@
 #define __device__
 #define __host__
 #define __launch_bounds__(...)
-// A block is run after the other, on one thread of this process.
+// Blocks run one after the other on one thread.
 #define __shared__ static
 
 struct uint2 {
@@ -44,7 +44,7 @@ inline float __uint_as_float(unsigned bits) {
 inline unsigned __float_as_uint(float value) {
   return std::bit_cast<unsigned>(value);
 }
-// Byte i of the result is byte s_i of the eight of `high` and `low`, where s_i is nibble i of the selector.
+// Byte i of the result is byte s_i of the eight in `high` and `low`; s_i is nibble i of the selector.
 inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selector) {
   const uint64_t bytes = uint64_t{high} << 32 | low;
   unsigned result = 0;
@@ -55,7 +55,7 @@ inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selector) {
 inline unsigned __popc(unsigned bits) {
   return static_cast<unsigned>(std::popcount(bits));
 }
-// The low word of both, shifted right: by the lowest five bits of `n`, or by 32 at most.
+// Returns the low word of high:low shifted right, by the lowest five bits of `n`, or (rc) by at most 32.
 inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned n) {
   return static_cast<unsigned>((uint64_t{high} << 32 | low) >> (n & 31));
 }

@@ -18,7 +18,7 @@
 
 namespace on_host {
 
-// A graph keeps what was captured.
+// The work captured from a stream.
 class Graph {
  public:
   std::vector<std::function<void()>> works;
@@ -28,7 +28,7 @@ class Executable {
   Graph graph;
 };
 
-// What is queued is done in order; an entry that cannot be done yet keeps those behind it.
+// A queue of work done in order. An entry that is not possible yet blocks those behind it.
 class Stream {
  public:
   struct Entry {
@@ -49,7 +49,7 @@ class Stream {
 
 class Event {
  public:
-  uint64_t recorded = 0;  // how often
+  uint64_t recorded = 0;  // number of records
   uint64_t over = 0;
 };
 
@@ -60,7 +60,7 @@ namespace {
   std::abort();
 }
 
-// Kernels are given the addresses of registered memory plus this; nothing lies there.
+// Device addresses of registered memory are the host's plus this offset; nothing is mapped there.
 constexpr uintptr_t kMapped = uintptr_t{1} << 62;
 constexpr uintptr_t kHostPage = 4096;
 
@@ -68,7 +68,7 @@ struct Device {
   ~Device() {
     if (!registered.empty()) refuse("memory is registered when the program ends");
   }
-  // Returns the range that has a byte of these, or the end.
+  // Returns the registered range that overlaps these bytes, or the end.
   std::map<uintptr_t, size_t>::iterator registered_at(uintptr_t begin, size_t size) {
     auto found = registered.lower_bound(begin + size);
     if (found == registered.begin() || (--found)->first + found->second <= begin) return registered.end();
@@ -79,7 +79,7 @@ struct Device {
   std::mt19937_64 lots{1};
   std::set<Stream*> streams;
   std::map<void*, size_t> allocated;
-  std::map<uintptr_t, size_t> registered;  // memory of the host: where it begins, and its bytes
+  std::map<uintptr_t, size_t> registered;  // registered host memory: address, bytes
   uint64_t bytes = 0;
   uint64_t handles = 0;
   uint32_t launches = 0;
@@ -107,7 +107,7 @@ void drain() {
   }
 }
 
-// Some of what is queued, wherever.
+// Does some of the queued work, on drawn streams.
 void go_on() {
   Device& d = device();
   std::vector<Stream*> order(d.streams.begin(), d.streams.end());
@@ -132,7 +132,7 @@ void* take(size_t bytes) {
   if (d.bytes + bytes > d.behaviour.memory_bytes) return nullptr;
   constexpr size_t kAlignment = 256;
   void* const p = std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
-  std::memset(p, 0xff, bytes);  // NaN, wherever somebody reads what nobody wrote
+  std::memset(p, 0xff, bytes);  // NaN, so that reads of unwritten memory show
   return p;
 }
 
@@ -216,7 +216,7 @@ cudaError_t cudaMalloc(void** p, size_t bytes) {
 cudaError_t cudaFree(void* p) {
   const auto found = device().allocated.find(p);
   if (found == device().allocated.end()) return answer(cudaErrorInvalidValue);
-  on_host::drain();  // as a device does
+  on_host::drain();  // a device also waits here
   device().bytes -= found->second;
   std::free(p);
   device().allocated.erase(found);
@@ -243,7 +243,7 @@ cudaError_t cudaHostRegister(void* p, size_t bytes, unsigned flags) {
     on_host::refuse("memory is registered twice");
   if (on_host::registered_bytes() + bytes > device().behaviour.lockable_bytes)
     return answer(cudaErrorMemoryAllocation);
-  // A driver holds on to pages, which commits them.
+  // A driver pins the pages, which commits them.
   madvise(p, bytes, MADV_POPULATE_WRITE);
   device().registered[begin] = bytes;
   return cudaSuccess;
@@ -295,7 +295,8 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   on_host::Behaviour& behaviour = device().behaviour;
   if (++device().looks == behaviour.lost_at_look) {
     device().lost = true;
-    for (on_host::Stream* stream : device().streams) stream->queue.clear();  // it does nothing more
+    // a lost device does no more work
+    for (on_host::Stream* stream : device().streams) stream->queue.clear();
   }
   if (device().lost) return answer(cudaErrorECCUncorrectable);
   if (behaviour.late != 0) on_host::go_on();
@@ -343,7 +344,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t) {
 }
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind) {
   on_host::drain();
-  if (bytes > 0) std::memcpy(to, from, bytes);  // whose pointers may then be null, as CUDA allows
+  if (bytes > 0) std::memcpy(to, from, bytes);  // with no bytes, pointers may be null, as CUDA allows
   return cudaSuccess;
 }
 cudaError_t cudaMemset(void* to, int value, size_t bytes) {
@@ -351,7 +352,7 @@ cudaError_t cudaMemset(void* to, int value, size_t bytes) {
   if (bytes > 0) std::memset(to, value, bytes);
   return cudaSuccess;
 }
-// From pinned memory, which is read when the copy's turn comes.
+// `from` is pinned memory and is read when the copy runs.
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind, cudaStream_t stream) {
   return on_host::queue(stream, [=] {
     if (bytes > 0) std::memmove(to, from, bytes);
@@ -365,7 +366,7 @@ cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_
                   width);
   });
 }
-// Whoever asks to be woken parks: by then everything up to here has been done.
+// A caller that waits for this callback parks, so all work queued up to here is done first.
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* argument) {
   const cudaError_t error = on_host::queue(stream, [=] { function(argument); });
   on_host::drain();
@@ -405,7 +406,7 @@ CUresult cuMemAddressReserve(CUdeviceptr* at, size_t bytes, size_t alignment, CU
   *at = (reinterpret_cast<uintptr_t>(p) + alignment - 1) / alignment * alignment;
   return CUDA_SUCCESS;
 }
-// What the alignment took stays reserved: it costs nothing.
+// The bytes skipped for alignment stay reserved; they take no memory.
 CUresult cuMemAddressFree(CUdeviceptr at, size_t bytes) {
   munmap(reinterpret_cast<void*>(at), bytes);
   return CUDA_SUCCESS;

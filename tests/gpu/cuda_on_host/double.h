@@ -1,6 +1,6 @@
-// A device that this process plays: the runtime calls of tiers/gpu/cuda over memory of the host, streams
-// whose work is done in order, at once or late, and errors wherever a test wants one. It stands for no GPU's
-// speed, and no report ever calls it one.
+// A device emulated by this process: the runtime calls of tiers/gpu/cuda over host memory, streams whose work
+// is done in order, at once or late, and errors where a test wants them. It models no GPU's speed, and no
+// report calls it a GPU.
 #pragma once
 
 #include <cstddef>
@@ -63,10 +63,10 @@ cudaError_t cudaMalloc(void** p, size_t bytes);
 cudaError_t cudaFree(void* p);
 cudaError_t cudaHostAlloc(void** p, size_t bytes, unsigned flags);
 cudaError_t cudaFreeHost(void* p);
-// These are stricter than CUDA: what is registered twice, in part or not at all, ends the test.
+// Stricter than CUDA: registering twice, or unregistering in part or unregistered memory, ends the test.
 cudaError_t cudaHostRegister(void* p, size_t bytes, unsigned flags);
 cudaError_t cudaHostUnregister(void* p);
-// Nobody but on_host::mapped makes sense of the address.
+// Only on_host::mapped() can translate the address.
 cudaError_t cudaHostGetDevicePointer(void** there, void* p, unsigned flags);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
@@ -76,7 +76,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
 cudaError_t cudaEventQuery(cudaEvent_t event);
-// What is queued in between is kept and not done, until the graph is launched.
+// Work queued in between is recorded, not done, until the graph is launched.
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long flags);
@@ -101,34 +101,33 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, 
 
 namespace on_host {
 
-// How the device behaves. A test sets it before it makes one.
+// The behaviour of the device. A test sets it before it creates a device.
 struct Behaviour {
-  // 0: what is queued is done at once. Else a lot drawn with this seed says when: some of it at each look.
+  // 0: queued work is done at once. Else the seed of the draws by which some of it is done at each query.
   uint64_t late = 0;
   uint64_t memory_bytes = uint64_t{1} << 40;    // of the device
-  uint64_t lockable_bytes = uint64_t{1} << 40;  // of the host's memory that can be registered
+  uint64_t lockable_bytes = uint64_t{1} << 40;  // of host memory that can be registered
   int devices = 1;
   int major = 9;
-  cudaError_t driver = cudaSuccess;  // what it answers when devices are counted
-  // From this launch on (1: the first), or this look at an event, 0: never.
-  uint32_t launch_fails = 0;  // that one alone
+  cudaError_t driver = cudaSuccess;  // the result of counting devices
+  // The launch that fails, or the event query at which the device is lost (1: the first; 0: none).
+  uint32_t launch_fails = 0;  // only that one
   bool captures = true;       // streams can be captured
-  uint32_t lost_at_look = 0;  // everything fails from then on
+  uint32_t lost_at_look = 0;  // every call fails from then on
 };
 void behave(const Behaviour& behaviour);
-// Since then.
-uint32_t launches();  // of kernels, captured ones once
+// Counts since behave().
+uint32_t launches();  // of kernels; a captured one counts once
 uint32_t graph_launches();
-// The launch of a kernel that comes as this one from now on (1: the next) fails.
+// Makes a kernel launch fail, counted from now on (1: the next).
 void fail_launch(uint32_t launch);
 uint32_t looks();
 uint64_t bytes_in_use();
-// Returns how much of the host's memory is registered. What is left of it when the program ends aborts that.
+// Returns the registered bytes of host memory. Memory still registered at exit aborts the program.
 uint64_t registered_bytes();
-// Returns where the host has what a kernel reads from registered memory. Ends the test where it is not
-// registered.
+// Returns the host's address of registered memory that a kernel reads. Ends the test if it is not registered.
 const std::byte* mapped(const std::byte* there, size_t bytes);
-// Ends the test where some of this is registered: the system is about to be given it back.
+// Ends the test if any of this memory is registered: it is about to be returned to the system.
 void check_given_back(const void* p, size_t bytes);
 
 cudaError_t queue_launch(cudaStream_t stream, dim3 grid, dim3 block, std::function<void()> body);

@@ -1,5 +1,5 @@
-// agent-double.so: the GPU agent with the backend `cuda` and the double of the runtime below it, for tests of
-// agents and of whole runs.
+// agent-double.so: the GPU agent with the backend `cuda` over the double of the runtime, for tests of agents
+// and of whole runs.
 #include "core/agent/agent_entry.h"
 #include "core/base/units.h"
 #include "tests/gpu/cuda_on_host/double.h"

@@ -23,15 +23,15 @@ enum class Waits : uint8_t { not_at_all, for_block, for_warp, ended };
 struct Thread {
   Indices at;
   Waits waits = Waits::not_at_all;
-  unsigned lanes = 0;  // of the exchange that it waits for
+  unsigned lanes = 0;  // of the exchange that the thread waits for
   uint64_t handed = 0;
-  struct Carrier* carrier = nullptr;  // while it runs or waits
+  struct Carrier* carrier = nullptr;  // set while the thread runs or waits
 };
 
-// A fiber that runs one thread after the other: most kernels have no barrier, and need one alone.
+// A fiber that runs threads one after the other. Most kernels have no barrier and need only one carrier.
 struct Carrier {
   ctx::fiber fiber;
-  ctx::fiber back;  // whoever resumed it
+  ctx::fiber back;  // the fiber that resumed it
   Thread* thread = nullptr;
   const std::function<void()>* body = nullptr;
 };
@@ -91,7 +91,7 @@ struct Runner {
     std::abort();
   }
 
-  // The exchanges of warps that have met, then the barrier. Returns whether anybody goes on.
+  // Completes the exchanges of whole warps, else the barrier. Returns whether any thread continues.
   bool release(std::vector<bool>& goes_on) {
     bool any = false;
     for (size_t first = 0; first < threads.size(); first += kWarpLanes) {
@@ -139,8 +139,8 @@ struct Runner {
   }
 };
 
-// It stays until the process ends: fibers that are destroyed are unwound by an exception, which
-// AddressSanitizer does not expect on their stacks.
+// Never destroyed: destroying fibers unwinds their stacks by an exception, which AddressSanitizer does not
+// support there.
 Runner& runner() {
   static Runner& runner = *new Runner;
   return runner;

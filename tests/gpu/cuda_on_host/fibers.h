@@ -1,7 +1,7 @@
-// Runs a kernel's own source on the CPU: each thread of a block is a fiber, which a barrier or a warp's
-// exchange hands over to others. Threads and blocks come in an order that a seed shuffles, so that what
-// depends on an order shows. Threads that wait for different things, or for one that has ended, end the test:
-// a GPU would hang there, or compute something else.
+// Runs a kernel's source on the CPU: each thread of a block is a fiber, which yields at a barrier or a warp's
+// exchange. A seed shuffles the order of threads and blocks, so dependence on an order shows. The test ends
+// if threads wait for different things or for a thread that has ended: a GPU would hang or compute something
+// else.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +17,20 @@ namespace on_host {
 
 inline constexpr unsigned kWarpLanes = 32;
 
-// The order of threads and blocks from now on. [any]
+// Seeds the order of threads and blocks from now on.
 void shuffle(uint64_t seed);
 
-// The thread that runs has these.
+// The indices of the running thread.
 struct Indices {
   dim3 thread, block, block_dim, grid_dim;
 };
 const Indices& indices();
 
-// Runs all blocks of a grid, `body` once for each thread.
+// Runs all blocks of a grid, calling `body` once for each thread.
 void run_grid(dim3 grid, dim3 block, const std::function<void()>& body);
 
 void wait_for_block();
-// What lane (own ^ lanes) hands in; the whole warp meets.
+// Returns the bits of lane (own ^ lanes). Waits for the whole warp.
 uint64_t exchange_bits(unsigned mask, uint64_t bits, unsigned lanes);
 template <class T>
 T exchange(unsigned mask, T value, unsigned lanes) {

@@ -1,5 +1,5 @@
-// A test that has this file sees what is given back to the system: memory that the double's device knows must
-// not be.
+// Linked into a test, checks memory that is returned to the system: the double's device must not have it
+// registered.
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
