@@ -1,4 +1,4 @@
-// A kernel with strategies and nothing below it: agents complete at once, and no byte is moved.
+// A kernel with strategies whose agents complete at once and move no bytes.
 #pragma once
 
 #include <algorithm>
@@ -23,10 +23,10 @@ namespace tierd {
 class BareKernel {
  public:
   struct Options {
-    Config config = {};  // the strategies' part of it
+    Config config = {};  // only the strategies' part is used
     uint64_t arena_bytes = 0;
     uint32_t block_bytes = 0;   // of a staging block
-    bool virtual_time = false;  // in which each message takes 1 us
+    bool virtual_time = false;  // each message takes 1 us of it
   };
 
   BareKernel(SiteTable sites, const Options& options)
@@ -58,11 +58,11 @@ class BareKernel {
   }
   ~BareKernel() { run(scheduler_->drain()); }
 
-  // What the caches want from the start.
+  // Loads the neurons that the caches want at the start.
   void fill() {
     run(scheduler_->fill([](uint64_t) {}));
   }
-  // All sites, for one row.
+  // Runs all sites for one row.
   void step() {
     run(walk(number_));
     ++number_;
@@ -70,7 +70,7 @@ class BareKernel {
 
   uint64_t messages() const { return dispatcher_.messages(); }
   SchedulerCounters counters() const { return scheduler_->counters(); }
-  // What is changed here must not have been asked yet.
+  // Returns the strategies. Change one only before its first call.
   Strategies& strategies() { return strategies_->strategies(); }
 
  private:

@@ -1,14 +1,14 @@
-// Bitmaps against what they save: copying memory, expanding half-empty weights, and products from dense and
-// compressed ones.
+// Compares bitmaps with dense weights: copying memory, expanding half-empty weights, and products from dense
+// and compressed weights.
 //
 //   build/release/bin/bitmap_bench [--benchmark_filter=f16] [--benchmark_repetitions=9
 //       --benchmark_enable_random_interleaving=true]
 //
-// 1 GiB of dense weights of 4096 columns, of which every element is zero or not by the toss of a coin, and
-// their bitmaps, so that nothing comes from a cache. GB/s counts dense bytes in all rows, those that a copy
-// writes, so that rows compare by time; "read" counts what is read of memory. Every thread takes its own run
-// of neurons of about 512 KiB, one call a neuron, as the compute workers do. Expansion goes to 256 KiB that
-// stay in a cache, or, "to_memory", to as much memory as was compressed.
+// The data are 1 GiB of dense weights of 4096 columns, of which each element is zero with probability 1/2,
+// and their bitmaps, so that no cache holds them. GB/s counts dense bytes in all rows, those that a copy
+// writes, so that rows compare by time; "read" counts the bytes read from memory. Every thread processes its
+// own run of neurons of about 512 KiB, one call a neuron, as the compute workers do. Expansion writes to 256
+// KiB that stay in a cache or, with "to_memory", to as much memory as was compressed.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -33,7 +33,7 @@ constexpr uint32_t kCols = 4096;
 constexpr uint64_t kNeuronBytes = 512 << 10;
 constexpr uint64_t kCached = 256 << 10;
 
-// Huge pages, as a tier's memory has.
+// Maps huge pages, as a tier's memory does.
 std::byte* map(uint64_t bytes) {
   constexpr uint64_t kHugePage = uint64_t{2} << 20;
   void* const mapped =
@@ -98,7 +98,7 @@ std::byte* target() {
   return kTarget;
 }
 
-// work(neuron) for all of them; `read`: bytes of memory that this reads.
+// Calls work(neuron) for all neurons. `read`: the bytes of memory that this reads.
 template <class Work>
 void neurons(benchmark::State& state, const Weights& w, uint64_t read, const Work& work) {
   const auto threads = static_cast<uint32_t>(state.range(0));

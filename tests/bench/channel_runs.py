@@ -17,8 +17,8 @@ MODELS = pathlib.Path(os.environ.get("MODELS", "/var/tmp/tierd-bench"))
 BESIDE = 192 << 20  # bytes that a process may use beside its budget
 
 
-# Kinds of stores: "rows"; "channels" by their numbers; "by-rate": by their rates in another text than the prompt; "groups-4":
-# channels of four layers side by side; "experts-by-rate": a mixture's experts in channels, too, by the rates that were planted.
+# Kinds of stores: "rows"; "channels" by number; "by-rate": by their rates in another text than the prompt; "groups-4":
+# channels of four layers contiguous; "experts-by-rate": experts in channels, too.
 
 def call(command, **more):
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, **more)

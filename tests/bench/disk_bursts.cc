@@ -1,12 +1,12 @@
-// What a disk gives whoever does not ask all the time: bursts of random reads with a pause after each, as a
-// layer of a sparse model asks, beside threads that compute. fio reads without a pause, which hides what a
-// burst cannot: at its begin the disk has yet to be told, at its end fewer and fewer reads are in flight.
+// Measures the rate of a disk for bursts of random reads with a pause after each, beside threads that
+// compute, as a layer of a sparse model reads. fio reads without pauses and therefore hides the cost of a
+// burst: at its beginning the disk has no requests yet, at its end ever fewer reads are in flight.
 //
 //   build/release/bin/disk_bursts FILE BYTES READS DEPTH THREADS SECONDS
 //
-// READS of BYTES (a multiple of 4096) each a burst, at most DEPTH in flight, which land in memory that stays
-// in caches; THREADS read memory meanwhile and in the pauses of 5 ms. Prints bytes a second of the time from
-// a burst's begin to the arrival of its last read.
+// A burst has READS reads of BYTES each (a multiple of 4096), at most DEPTH in flight, into memory that stays
+// in caches. THREADS read memory meanwhile, and in the pauses of 5 ms. Prints bytes a second from the begin
+// of a burst to the arrival of its last read.
 #include <fmt/format.h>
 #include <poll.h>
 
@@ -30,11 +30,11 @@ namespace tierd {
 namespace {
 
 constexpr uint64_t kAlignment = 4096;
-// As the flash agent hands reads over: the first are under way while the others are prepared.
+// As in the flash agent: the first reads are in flight while the others are prepared.
 constexpr uint32_t kStartedAtOnce = 16;
 constexpr auto kPause = std::chrono::milliseconds(5);
 
-// Threads that read memory beyond every cache, as a resident part of a model is read.
+// Threads that read memory beyond every cache, as computing from a resident model does.
 class Readers {
  public:
   explicit Readers(uint32_t threads) : memory_(threads == 0 ? 0 : size_t{64} << 20, 1.0F) {
@@ -59,7 +59,7 @@ class Readers {
   }
 
   std::vector<float> memory_;
-  std::atomic<float> sum_ = 0;  // so that it is computed
+  std::atomic<float> sum_ = 0;  // keeps the reads from being optimised away
   std::atomic<bool> stop_ = false;
   std::vector<std::thread> threads_;
 };
@@ -73,7 +73,7 @@ struct Bursts {
   double seconds = 0;
 };
 
-// One burst, until its last read is there. Errors: io_error.
+// Runs one burst until its last read has arrived. Errors: io_error.
 Status burst(BlockDevice& device, const Bursts& how, std::byte* memory, uint64_t places, Random& random,
              std::vector<DeviceDone>& done) {
   uint32_t started = 0;

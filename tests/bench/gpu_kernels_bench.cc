@@ -1,5 +1,5 @@
-// What the kernels of tiers/gpu/cuda reach on the GPU of this machine, beside a copy inside its memory: one
-// JSON object on standard output. tests/bench/gpu runs it.
+// Measures the kernels of tiers/gpu/cuda on this machine's GPU, and a copy inside its memory for comparison.
+// Prints one JSON object on standard output. tests/bench/gpu runs it.
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
@@ -47,7 +47,7 @@ class Timer {
     check(cudaEventCreate(&end_), "event");
   }
   cudaStream_t stream() const { return stream_.get(); }
-  // Median seconds of what `work` queues.
+  // Returns the median seconds of the work that `work` queues.
   template <class Work>
   double seconds(const Work& work) {
     std::vector<double> all;
@@ -69,7 +69,7 @@ class Timer {
   cudaEvent_t begin_ = nullptr, end_ = nullptr;
 };
 
-// One launch over `matrices` operators of n_out rows each, one after the other in memory, or one each.
+// Launches once over `matrices` operators of n_out rows each, contiguous in memory, or once for each.
 double product_rate(Timer& timer, Encoding e, uint32_t n_out, uint32_t tokens, bool apart,
                     const std::byte* memory) {
   const uint64_t matrix = n_out / kGroupRows * group_bytes(e, kIn);
@@ -107,8 +107,8 @@ double product_rate(Timer& timer, Encoding e, uint32_t n_out, uint32_t tokens, b
   return static_cast<double>(matrices * matrix) / seconds;
 }
 
-// A matrix of row groups of kIn columns, half of it zero, as neurons of one group each that are kept as
-// bitmaps; so many of them that they fill kBytes / 2 dense. They are all the same, and lie each by itself.
+// A matrix of row groups of kIn columns, half of it zero, whose neurons are one group each, stored as
+// bitmaps. Their number fills kBytes / 2 when dense. All are equal, and each has its own place.
 class PrunedMatrix {
  public:
   PrunedMatrix(Encoding e, std::byte* memory) : encoding_(e), bitmap_(*Bitmap::of(e, true)) {
@@ -151,7 +151,7 @@ class PrunedMatrix {
               .malformed = reinterpret_cast<uint32_t*>(malformed_.get())};
   }
 
-  // Bytes a second that are read and written, the counting of bits among the work and not among the bytes.
+  // Returns the bytes a second that are read and written. The time includes counting bits; the bytes do not.
   double expand_rate(Timer& timer, std::byte* out) const {
     const BitmapUnits units = in_tiles(plain_tile(bitmap_), units_.n_units);
     const ExpandedUnits to{out, reinterpret_cast<Unit*>(placed_.get()), dense_};
@@ -161,7 +161,7 @@ class PrunedMatrix {
     });
     return static_cast<double>(units.n_units * (kept_ + dense_)) / seconds;
   }
-  // The rate of products by a vector: matrices of n_out rows, one after the other.
+  // Returns the rate of products by a vector over matrices of n_out rows, one after the other.
   double product_rate(Timer& timer, uint32_t n_out) const {
     DeviceBytes x, y;
     check(allocate(kIn * 4, x), "allocate");
@@ -213,7 +213,7 @@ class PrunedMatrix {
   BitmapUnits units_;
 };
 
-// Brings slots of the host to the device as a move does; they lie in huge pages, as those of the DRAM tier.
+// Copies slots of the host to the device as a move does. The slots are in huge pages, as in the DRAM tier.
 class Moves {
  public:
   explicit Moves(std::byte* there) : there_(there) {
@@ -231,8 +231,8 @@ class Moves {
   Moves(const Moves&) = delete;
   Moves& operator=(const Moves&) = delete;
 
-  // Returns the bytes a second, read where they lie or gathered into pinned blocks, and whether they came
-  // that way.
+  // Returns the bytes a second of moves that read slots in place or gather them into pinned blocks. `so`: the
+  // requested way was used.
   double rate(Timer& timer, HostWork& host, uint64_t slot, bool registered, bool& so) {
     pools_.keep_pages(1, registered ? std::vector{kAll} : std::vector<PageRange>());
     std::vector<Unit> units;
@@ -247,7 +247,7 @@ class Moves {
     so = (registered ? transfer.counts().gathered : transfer.counts().read_in_place) == 0;
     return static_cast<double>(units.size() * slot) / seconds;
   }
-  // Returns how many bytes a second are registered, one piece after the other.
+  // Returns the bytes a second of registering memory, one piece after the other.
   double registering_rate() {
     pools_.keep_pages(1, {});
     pools_.keep_pages(1, {kAll});
@@ -275,7 +275,7 @@ int run() {
   DeviceBytes from, to;
   check(allocate(kBytes, from), "allocate");
   check(allocate(kBytes, to), "allocate");
-  // Weights that are numbers: scales of a moderate size, whatever the encoding.
+  // The weights are finite numbers with moderate scales in every encoding.
   std::vector<uint32_t> pattern(kBytes / 4);
   Random random(1);
   for (uint32_t& word : pattern) word = (static_cast<uint32_t>(random.next()) & 0x03ff03ffU) | 0x30003000U;

@@ -1,12 +1,12 @@
-// The kernels in bare loops, beside the machine's plain read bandwidth measured in the same run.
+// Measures the kernels in bare loops, and the machine's plain read bandwidth in the same run.
 //
 //   build/release/bin/kernels_bench [--benchmark_filter=gemv] [--benchmark_repetitions=5
 //       --benchmark_enable_random_interleaving=true]
 //
-// gemv reads 2 GiB of weights, so nothing comes from a cache; GB/s counts weight bytes. gemm passes 128
-// tokens over an operator of 4096 columns; GMAC/s counts multiply-adds. columns50 adds up the scaled columns
-// of half of the channels. encode encodes neurons of f16 anew. Every thread takes its own run of neurons of
-// about 512 KiB, one call a neuron, as the compute workers do.
+// gemv reads 2 GiB of weights, more than caches hold; GB/s counts weight bytes. gemm passes 128 tokens
+// through an operator of 4096 columns; GMAC/s counts multiply-adds. columns50 adds up the scaled columns of
+// half of the channels. encode recodes neurons of f16. Every thread processes its own run of neurons of about
+// 512 KiB, one call a neuron, as the compute workers do.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <immintrin.h>
@@ -34,8 +34,8 @@ constexpr uint32_t kCols = 4096;
 constexpr uint32_t kGemmTokens = 128;
 constexpr uint32_t kGemmRows = 11008;
 constexpr size_t kNeuronBytes = 512 << 10;
-// One mapping for all benchmarks, in huge pages as a tier's memory is, filled with bytes that are sane values
-// in every encoding: as f32, f16, bf16 and scales they lie near 0.01, in blocks they vary.
+// Returns one mapping for all benchmarks, in huge pages as a tier's memory is. Its bytes are moderate values
+// in every encoding: near 0.01 as f32, f16, bf16 and scales; varying in blocks.
 const std::byte* weights() {
   static const std::byte* const kWeights = [] {
     constexpr size_t kHugePage = size_t{2} << 20;
@@ -88,7 +88,7 @@ struct Input {
   QuantizedRows quantized;
 };
 
-// What a pass over an operator of `groups` row groups by `tokens` needs.
+// The buffers of a pass over an operator of `groups` row groups by `tokens`.
 struct Pass {
   Pass(const ComputeKernels& kernels_, Encoding e_, bool int8_, uint32_t groups_, uint32_t tokens_)
       : kernels(kernels_),
@@ -99,7 +99,7 @@ struct Pass {
         tokens(tokens_),
         y(size_t{groups_} * kGroupRows * tokens_) {}
 
-  // Neuron by neuron, the neurons split evenly over the threads.
+  // Computes neuron by neuron, with the neurons split evenly over the threads.
   void run(uint32_t thread, uint32_t threads) {
     const size_t bytes = group_bytes(e, kCols);
     const auto neuron = static_cast<uint32_t>(std::max<size_t>(1, kNeuronBytes / bytes));
@@ -140,9 +140,9 @@ void gemm(benchmark::State& state, const ComputeKernels& kernels, Encoding e, bo
   measure(state, "GMAC/s", 1e-9 * kGemmRows * kCols * kGemmTokens, [&](uint32_t i) { pass.run(i, threads); });
 }
 
-// Computes with `percent` per cent of the channels of an operator of 4096 outputs, drawn at random: scaled
-// columns are added up in runs of 64 channels, as axis channel does. Threads share the outputs. GB/s counts
-// the bytes of the active ones.
+// Computes with `percent` per cent of the channels of an operator of 4096 outputs, drawn at random: adds up
+// scaled columns in runs of 64 channels, as axis channel does. Threads share the outputs. GB/s counts the
+// bytes of the active channels.
 void columns(benchmark::State& state, const ComputeKernels& kernels, Encoding e, bool int8,
              uint32_t percent) {
   const auto threads = static_cast<uint32_t>(state.range(0));
@@ -174,8 +174,8 @@ void columns(benchmark::State& state, const ComputeKernels& kernels, Encoding e,
   });
 }
 
-// Bundles of f16, of three rows of 4096 values, that are encoded anew one after the other, as moves to a tier
-// that recodes do. GB/s counts what is read.
+// Recodes bundles of f16, of three rows of 4096 values each, one after the other, as moves to a tier that
+// recodes do. GB/s counts the bytes read.
 void encode_bundles(benchmark::State& state, const ComputeKernels& kernels, Encoding to) {
   const auto threads = static_cast<uint32_t>(state.range(0));
   const Bundles cut{.width = kCols, .inner = 1, .gated = true};
@@ -189,8 +189,8 @@ void encode_bundles(benchmark::State& state, const ComputeKernels& kernels, Enco
   });
 }
 
-// One head of 128 over a context of 4096 positions in a cache of 8 heads; GB/s counts bytes of keys and
-// values.
+// Computes one head of 128 over a context of 4096 positions in a cache of 8 heads. GB/s counts bytes of keys
+// and values.
 void attention(benchmark::State& state, const ComputeKernels& kernels) {
   constexpr uint32_t kPositions = 4096, kHeadDim = 128, kHeads = 8;
   std::vector<uint16_t> cache(size_t{2} * kPositions * kHeadDim * kHeads, 0x2c00);
@@ -232,7 +232,7 @@ void add_all() {
   for (const auto set : kernel_names()) {
     const ComputeKernels& kernels = *kernels_by_name(set);
     const std::string suffix = "/" + std::string(set);
-    if (set == "scalar") continue;  // minutes an iteration
+    if (set == "scalar") continue;  // takes minutes an iteration
     for (const Encoding e : kAllEncodings) {
       for (const bool int8 : {true, false}) {
         if (int8 && !is_quantized(e)) continue;
@@ -276,7 +276,7 @@ void add_all() {
 int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-  tierd::weights();  // filled before anything is measured
+  tierd::weights();  // fills the weights before measurements
   tierd::add_all();
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();

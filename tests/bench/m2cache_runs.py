@@ -8,7 +8,7 @@ import sys
 from calibration import describe
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Every step keeps the same neurons, and not as many as a memory holds.
+# Every step uses the same neurons, however many a memory holds.
 RANKED = {"predictor.fit_memory": "false"}
 
 
@@ -40,7 +40,7 @@ class Runs:
         self.tokens = int(setting("TOKENS", "32"))
         self.backend = setting("BACKEND", "host")
         self.store = pathlib.Path(setting("MODELS", "/var/tmp/tierd-bench")) / f"planted-m2cache-{self.layers}"
-        self.one_edition = self.store.with_name(self.store.name + "-f16")  # from which lower ones are made
+        self.one_edition = self.store.with_name(self.store.name + "-f16")  # lower editions are made from it
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def _make_store(self, store):

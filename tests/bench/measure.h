@@ -1,4 +1,4 @@
-// Times what several threads do at once, each bound to a processor of its own, as compute workers are.
+// Times work of several threads at once, each bound to a processor of its own, as compute workers are.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -39,9 +39,9 @@ inline void bind_to_processor(uint32_t i) {
   }
 }
 
-// Runs work(0) … work(threads - 1), each on a thread of its own, once an iteration, without the time to start
-// them. `amount` is what one iteration does, in units of 1e9. The counter `cpu` is the share of the time that
-// the threads had a processor: a run far below 1 was disturbed by others and says little.
+// Runs work(0) … work(threads - 1), each on a thread of its own, once an iteration. The time excludes the
+// start of threads. `amount`: the work of one iteration, in units of 1e9. The counter `cpu` is the share of
+// the time for which the threads had a processor. A run far below 1 was disturbed, and is not reliable.
 inline void measure(benchmark::State& state, const char* unit, double amount,
                     const std::function<void(uint32_t)>& work) {
   const auto count = static_cast<uint32_t>(state.range(0));

@@ -1,9 +1,9 @@
-// What it costs to send a message, to schedule a site, and to share a piece of work between threads.
+// Measures the cost of sending a message, of scheduling a site, and of sharing work between threads.
 //
 //   build/release/bin/messages_bench [--benchmark_repetitions=5]
 //
-// p50_ns and p99_ns are of single round trips, the clock's own 20 to 50 ns included; the time of an iteration
-// is without it. Figures of other threads need a core for each: with less they show the operating system.
+// p50_ns and p99_ns are of single round trips and include the clock's 20 to 50 ns; the time of an iteration
+// does not. Benchmarks of other threads need a core for each; with fewer they measure the operating system.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ namespace {
 constexpr uint64_t kLongSpinNs = 1'000'000'000;
 constexpr auto kUntilParked = std::chrono::microseconds(300);
 
-// Times single round trips and shows where most and where the worst of them lie.
+// Times single round trips and shows their median and 99th percentile.
 class Trips {
  public:
   explicit Trips(benchmark::State& state) : state_(state) { ns_.reserve(1 << 20); }
@@ -101,7 +101,7 @@ void message_thread_awake(benchmark::State& state) {
 }
 BENCHMARK(message_thread_awake)->UseRealTime();
 
-// The agent's thread sleeps when the message comes; the kernel's looks for the answer.
+// The agent's thread sleeps when the message arrives; the kernel's thread polls for the answer.
 void message_thread_parked(benchmark::State& state) {
   NullAgent agent;
   AgentThread thread(agent, {});
@@ -130,7 +130,7 @@ void ring_same_thread(benchmark::State& state) {
 }
 BENCHMARK(ring_same_thread);
 
-// To another thread and back.
+// Sends a message to another thread and back.
 void ring_other_thread(benchmark::State& state) {
   SpscRing<Message> there(64);
   SpscRing<Message> back(64);
@@ -161,8 +161,8 @@ void ring_other_thread(benchmark::State& state) {
 }
 BENCHMARK(ring_other_thread)->UseRealTime();
 
-// A dense step over sites of the size that a 7B model has, nothing moved and nothing computed: what is left
-// is the kernel. Arguments: percent of the weights that stay, 100 is resident; whether time is virtual.
+// Runs a dense step over sites of a 7B model's size without moving or computing: the kernel's time alone.
+// Arguments: percent of the weights that stay, 100 is resident; whether time is virtual.
 constexpr uint32_t kSites = 256;
 constexpr uint32_t kNeurons = 32;
 constexpr uint32_t kNeuronBytes = 512 << 10;
@@ -211,7 +211,7 @@ BENCHMARK(dense_step)
     ->ArgsProduct({{100, 50, 0}, {0, 1}})
     ->Unit(benchmark::kMicrosecond);
 
-// Work worth waking somebody for, by its estimate, that is nothing.
+// Estimated time of empty work that is large enough to wake another thread.
 constexpr uint64_t kWorthWakingNs = 1'000'000'000;
 
 void launch(Team& team) {

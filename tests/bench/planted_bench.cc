@@ -1,5 +1,5 @@
-// What a planted model of OPT-6.7B's width costs on one thread: rows of up by the predictor's rank, values of
-// the other matrices, embeddings.
+// Measures the time of a planted model of OPT-6.7B's width on one thread: rows of up by the predictor's rank,
+// values of the other matrices, embeddings.
 #include <benchmark/benchmark.h>
 
 #include <memory>
@@ -30,7 +30,7 @@ std::unique_ptr<PlantedSource> make_source() {
   return std::move(*PlantedSource::make(c, *read_planted_profile("flash"), Encoding::f16, 1));
 }
 
-// `rows` of a tensor, as f16.
+// Reads rows of a tensor as f16.
 void read_rows(benchmark::State& state, const char* name) {
   const auto source = make_source();
   const TensorInfo& tensor = *source->find(name);

@@ -1,11 +1,11 @@
-// What it costs to keep a sliding window of neurons in memory (LLM in a flash, section 3.3: memory is managed
-// in time proportional to what changes): evicting, admitting and booking, without reading or computing
-// anything.
+// Measures the cost of keeping a sliding window of neurons in memory (LLM in a flash, section 3.3: memory is
+// managed in time proportional to what changes): evicting, admitting and accounting, without reading or
+// computing.
 //
 //   build/release/bin/window_bench
 //
-// A token uses `active` of `neurons`, of which `changed` are new; with a window of one token as many leave.
-// If the cost is that of what is used and changed, the time of a row does not depend on `neurons`.
+// A token uses `active` of `neurons`, of which `changed` are new; a window of one token evicts as many. A
+// cost that depends only on used and changed neurons does not depend on `neurons`.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr uint32_t kNeuronBytes = 16 << 10;
 
-// A network of whose neurons a range is active that moves on with each token.
+// A network with a range of active neurons that moves on with each token.
 class MovingRange {
  public:
   MovingRange(uint32_t neurons, uint32_t active, uint32_t changed)
@@ -69,7 +69,7 @@ class MovingRange {
   int predict(tierd_set_out& out) const {
     const uint32_t end = first_ + active_;
     uint32_t n = 0;
-    for (uint32_t i = neurons_; i < end; ++i) out.idx[n++] = i - neurons_;  // what came round again
+    for (uint32_t i = neurons_; i < end; ++i) out.idx[n++] = i - neurons_;  // the wrapped part
     for (uint32_t i = first_; i < std::min(end, neurons_); ++i) out.idx[n++] = i;
     out.n = n;
     out.all = 0;
