@@ -20,7 +20,7 @@ Parsed parse(std::vector<std::string> words) {
   return parse_arguments(static_cast<int>(words.size()), argv.data());
 }
 
-// The one line that `words` are refused with.
+// Returns the one line with which `words` are refused.
 std::string refusal(std::vector<std::string> words) {
   testing::internal::CaptureStderr();
   const Parsed parsed = parse(std::move(words));
@@ -75,7 +75,7 @@ TEST(Arguments, ATextIsContinuedInsteadOfAPrompt) {
   ASSERT_TRUE(parsed.arguments.text);
   EXPECT_EQ(parsed.arguments.text->file, file);
   EXPECT_EQ(parsed.arguments.text->text, "The sea");
-  EXPECT_EQ(parsed.arguments.config.context, 0u);  // only the tokenizer knows
+  EXPECT_EQ(parsed.arguments.config.context, 0u);  // the tokenizer is not loaded yet
   EXPECT_THAT(refusal({"-m", "x", "-f", file, "-p", "8"}), HasSubstr("--file"));
   EXPECT_THAT(refusal({"-m", "x", "-f", file, "--block-seconds", "8"}), HasSubstr("--file"));
   EXPECT_THAT(refusal({"-m", "x", "-f", "/nowhere/a.txt"}), HasSubstr("/nowhere/a.txt"));

@@ -1,4 +1,4 @@
-// Blocks with known figures, and a run to go with them.
+// Blocks with known figures, and a run that they belong to.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,7 +11,7 @@ namespace tierd {
 
 inline constexpr uint32_t kLayers = 2;
 
-// Ten tokens in `seconds`: 60 % compute, 30 % stall; 2 GB of 4 GB from a disk of 4 GB/s.
+// Returns ten tokens in `seconds`: 60 % compute, 30 % stall; 2 of 4 GB read from a disk of 4 GB/s.
 inline Round round_of(double seconds) {
   Round round;
   Block& block = round.ours;
@@ -95,7 +95,7 @@ inline nlohmann::json run() {
           {"memory", memory_json({1'000'000, MemoryGroupUse{2'000'000, 1'500'000}})}};
 }
 
-// A sweep of two keys, of whose four points the last has failed.
+// Returns a sweep of two keys with four points, the last of which has failed.
 inline nlohmann::json swept() {
   using nlohmann::json;
   json common = run();

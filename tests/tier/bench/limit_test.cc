@@ -6,7 +6,7 @@ namespace tierd {
 namespace {
 
 TEST(Limit, TheLargerTermBounds) {
-  // 1 GB of 4 GB comes from a disk of 2 GB/s: half a second beside 0.1 s in memory.
+  // 1 GB of 4 GB is read from a disk of 2 GB/s: 0.5 s, against 0.1 s in memory.
   const Limit flash = limit_of({1e9, 4e9}, {2e9, 40e9});
   EXPECT_DOUBLE_EQ(flash.flash_seconds, 0.5);
   EXPECT_DOUBLE_EQ(flash.memory_seconds, 0.1);

@@ -1,4 +1,4 @@
-// From blocks with known figures to each form of the report.
+// Tests each form of the report on blocks with known figures.
 #include "tools/tier/bench/output.h"
 
 #include <gmock/gmock.h>

@@ -15,7 +15,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-// Points of one key, in the order given.
+// Returns points of one key, in the given order.
 json report_of(const std::string& key, const std::vector<std::string>& values) {
   json points = json::array();
   for (const std::string& value : values) {

@@ -46,7 +46,7 @@ class SweepCourse : public testing::Test {
   }
   static void TearDownTestSuite() { std::filesystem::remove_all(cache_); }
 
-  // What everything in memory decodes, with the machine measured beside it, takes a second.
+  // The arguments of a resident decode. It takes a second, with the measurement of the machine.
   static Arguments arguments(const std::vector<std::string>& axes) {
     Arguments arguments;
     arguments.overrides = {"model.path=\"" TIERD_SOURCE_DIR

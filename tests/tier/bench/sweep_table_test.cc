@@ -1,4 +1,4 @@
-// A sweep with known figures in each form of the report.
+// Tests each form of the report on a sweep with known figures.
 #include "tools/tier/bench/sweep_table.h"
 
 #include <gmock/gmock.h>

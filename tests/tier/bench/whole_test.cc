@@ -1,4 +1,4 @@
-// The whole course on a small model: what comes out, not how fast.
+// Runs a whole benchmark of a small model, and tests the contents of its report, not the speed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -45,7 +45,7 @@ TEST_F(Whole, ResidentPrefillAndDecode) {
   ASSERT_TRUE(prefill.ok()) << prefill.error().line();
   ASSERT_EQ(prefill->rounds.size(), 2u);
   EXPECT_EQ(prefill->rounds[0].ours.tokens, 8u);
-  // More tokens than the context has room for: it is emptied on the way.
+  // More tokens than the context has room for, so that it is cleared in between.
   const auto decode = course.measure({Workload::Kind::decode, 40});
   ASSERT_TRUE(decode.ok()) << decode.error().line();
   const Block& block = decode->rounds[0].ours;

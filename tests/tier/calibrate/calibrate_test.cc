@@ -47,7 +47,7 @@ TEST(Calibrate, WritesTomlThatReadsBack) {
   EXPECT_EQ(table["compute"]["rates"][0]["encoding"].value<std::string>(), "q4_0");
 }
 
-// With it virtual time goes by what was measured.
+// Virtual time uses the measured rates of the description.
 TEST(Calibrate, WritesADescriptionOfAMachine) {
   const std::string path = testing::TempDir() + "calibrated-" + std::to_string(::getpid()) + ".toml";
   std::ofstream(path) << to_toml(some_machine());
@@ -134,7 +134,7 @@ TEST(MemoryRead, MeasuresWithAnyNumberOfThreads) {
   }
 }
 
-// Pieces of 2 MiB, wherever they lie.
+// Reads pieces of 2 MiB, whatever their places.
 TEST(MemoryRead, OfWhatIsThere) {
   struct alignas(64) Line {
     std::byte bytes[64];

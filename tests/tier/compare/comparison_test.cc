@@ -54,7 +54,7 @@ TEST(Loss, IsThatOfThePlainFormulas) {
   EXPECT_EQ(loss.largest_difference(), difference);
 }
 
-// A token a letter, and BOS.
+// A tokenizer with one token a letter, and BOS.
 class Letters : public Tokenizer {
  public:
   Letters() : Tokenizer(Vocab()) {}

@@ -1,4 +1,4 @@
-// The rules of all agents as test cases. A test program of an agent includes this and names what is tried:
+// The rules of all agents as test cases. The test program of an agent includes this and names the agent:
 //   INSTANTIATE_TEST_SUITE_P(Flash, AgentConformance, testing::ValuesIn(rule_cases("flash")), case_name);
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace tierd {
 
-// One of our agents, as the build made it.
+// Loads an agent of this build.
 inline AgentChoice choose_agent(const std::string& name, const std::vector<Setting>& settings = {}) {
   const auto file = PluginPath({TIERD_PLUGIN_DIR}).find("agent", name);
   EXPECT_TRUE(file.ok()) << file.error().line();

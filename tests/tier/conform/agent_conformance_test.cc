@@ -9,7 +9,7 @@
 
 namespace tierd {
 
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(AgentConformance);  // here they are tried as a whole
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(AgentConformance);  // the tests below run whole suites
 
 namespace {
 
@@ -40,7 +40,7 @@ TEST(AgentRules, OurAgentsKeepThem) {
   EXPECT_EQ(agents, 5u);
 }
 
-// A suite that lets a mistake pass is no suite.
+// A suite that accepts a mistake is useless.
 TEST(AgentRules, EveryMutantIsCaught) {
   if (!TIERD_MUTANTS) GTEST_SKIP() << "mutants are built without sanitizers";
   uint32_t mutants = 0;
@@ -61,14 +61,14 @@ TEST(AgentRules, BrokenOnesAreNamedWithAnExample) {
   EXPECT_THAT(broken("waits", "null"), testing::HasSubstr("BROKEN  no call waits: "));
   EXPECT_THAT(broken("loses_one", "null"), testing::HasSubstr("idle, nothing awaited, and yet "));
   EXPECT_THAT(broken("skips_checksums", "flash"), testing::HasSubstr("a wrong checksum: status 0 at unit 0"));
-  // What it hits first depends on the device: memory that nobody uses, or what another message has brought.
+  // The device decides which memory is hit first: unused memory, or bytes of another message.
   EXPECT_THAT(broken("writes_after_completion", "flash"),
               testing::AnyOf(testing::HasSubstr("memory was written to after its message had completed"),
                              testing::HasSubstr("BROKEN  what a completion says is there")));
 }
 
-// The agent of a world, with some calls that sleep: what a thread without a core does to one that needs its
-// lock.
+// Wraps the agent of a world so that some calls sleep, as a thread without a core does while another one
+// needs its lock.
 class Delayed final : public Agent {
  public:
   Delayed(Agent& agent, uint32_t& delays) : agent_(agent), delays_(delays) {}
@@ -133,12 +133,12 @@ TEST(AgentRules, AMachineUnderLoadBreaksNone) {
       testing::HasSubstr("BROKEN  no call waits: 12 calls or more slept for more than 5 ms in each of"));
 }
 
-// Nothing is asked of what cannot be made.
+// An agent that cannot be created is not tested further.
 TEST(AgentRules, WhatCannotBeMadeBreaksThem) {
   EXPECT_THAT(broken_rules(load(TIERD_BAD_PLUGIN_DIR "/agent-make_throws.so"), 1),
               testing::HasSubstr("an agent can be made, and has a name: " TIERD_BAD_PLUGIN_DIR
                                  "/agent-make_throws.so: could not be made"));
-  // It takes no message.
+  // This agent accepts no message.
   EXPECT_THAT(broken_rules(load(TIERD_BAD_PLUGIN_DIR "/agent-sound.so"), 1),
               testing::HasSubstr("busy with 0 of 4 credits in use"));
 }

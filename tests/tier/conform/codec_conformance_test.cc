@@ -1,4 +1,4 @@
-// The suite of codecs against a sound one, and against copies of it with one mistake each.
+// Runs the suite of codecs on a sound one, and on copies of it with one mistake each.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,10 +15,10 @@ namespace {
 
 enum class Mistake {
   none,
-  bound_of_text,         // as if nothing grew
-  writes_beyond_room,    // and says that it did not
-  goes_by_its_history,   // the same bytes are compressed otherwise the next time
-  needs_its_parameters,  // who expands must have been told the same
+  bound_of_text,         // a bound as if no data grew
+  writes_beyond_room,    // and reports success
+  goes_by_its_history,   // compresses the same bytes differently the next time
+  needs_its_parameters,  // expands only with the same parameters
   minds_what_is_behind,
   takes_what_is_short,
   takes_another_size,
@@ -26,7 +26,7 @@ enum class Mistake {
   throws,
 };
 
-// How many bytes there were, then pairs of a count and a byte.
+// The format: the number of bytes, then pairs of a count and a byte.
 template <Mistake kMistake>
 class Runs {
  public:

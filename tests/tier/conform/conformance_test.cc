@@ -28,7 +28,7 @@ StrategyChoice load(const std::string& path) {
   return choice;
 }
 
-// Heat for the site that many worlds have, where it has ten neurons.
+// Returns heat for the site of ten neurons that many worlds have.
 std::shared_ptr<const PluginTensors> heat_of_ten() {
   const TempFolder folder;
   const float nan = std::numeric_limits<float>::quiet_NaN();
@@ -48,7 +48,7 @@ TEST(Conformance, OurPluginsKeepTheRules) {
   const auto all = PluginPath({TIERD_PLUGIN_DIR}).list();
   EXPECT_GE(all.size(), 9u);
   for (const PluginPath::Found& found : all) {
-    if (found.kind == "agent") continue;  // agent_conformance_test.cc
+    if (found.kind == "agent") continue;  // tested by agent_conformance_test.cc
     for (uint64_t seed = 1; seed <= (kSanitized ? 1 : 3); ++seed) {
       SuiteOptions options;
       options.seed = seed;
@@ -60,7 +60,7 @@ TEST(Conformance, OurPluginsKeepTheRules) {
   EXPECT_EQ(broken_rules(choose("cache", "static"), options), "");
 }
 
-// A suite that lets a mistake pass is no suite.
+// A suite that accepts a mistake is useless.
 TEST(Conformance, EveryMutantIsCaught) {
   if (!TIERD_MUTANTS) GTEST_SKIP() << "mutants are built without sanitizers";
   uint32_t mutants = 0;
@@ -78,7 +78,7 @@ TEST(Conformance, EveryMutantIsCaught) {
   EXPECT_GE(mutants, 33u);
 }
 
-// Those that are told from sound ones only when they are asked.
+// Bad plugins whose mistakes show only when they are called.
 TEST(Conformance, BadPluginsAreCaught) {
   for (const char* name : {"short_table", "no_admit", "create_fails", "create_nothing", "create_throws",
                            "share_too_much", "share_throws", "throws", "fails", "too_many_victims",
@@ -90,7 +90,7 @@ TEST(Conformance, BadPluginsAreCaught) {
   EXPECT_EQ(broken_rules(load(TIERD_BAD_PLUGIN_DIR "/cache-sound.so"), {}), "");
 }
 
-// Needs a matrix of 17 x 3, the numbers from 0 on, and looks whether it is multiplied as it should be.
+// A predictor that needs a matrix of 17 x 3 with the numbers from 0 on, and checks products with it.
 class Multiplying {
  public:
   explicit Multiplying(const tierd::Host& host) : host_(host), matrix_(host.tensor("matrix").tensor) {}
@@ -110,7 +110,7 @@ class Multiplying {
   uint32_t matrix_;
 };
 
-// Needs tensors for what is not its default.
+// A predictor that needs tensors for a value other than its default.
 template <int kCode>
 class Choosy {
  public:

@@ -1,4 +1,4 @@
-// The program as people run it: what it prints, where, and how it ends.
+// Runs the program as users do, and tests its output and exit status.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -21,7 +21,7 @@ struct Finished {
   int status = -1;
 };
 
-// $T is the program with a tokenizer.
+// Runs a shell command, in which $T is the program with a tokenizer.
 Finished shell(const std::string& command) {
   const std::string line = "T='" TIERD_TOKENIZE " -m " + kTokenizer + "'; " + command;
   Finished run;

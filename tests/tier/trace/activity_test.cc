@@ -1,4 +1,4 @@
-// How active sets follow each other, against unions of sets.
+// Compares the statistics of successive active sets with unions of sets.
 #include "tools/tier/trace/activity.h"
 
 #include <gtest/gtest.h>
@@ -56,8 +56,8 @@ TEST(Activity, WindowsAreUnionsOfTheTokensBefore) {
   EXPECT_DOUBLE_EQ(shares.active, static_cast<double>(active) / whole);
 }
 
-// What holds of any text: a longer window reads less and holds more; what is held is what was held and what
-// came.
+// True for any text: a longer window reads less and holds more, and holds the neurons that it held before and
+// the new ones.
 TEST(Activity, IdentitiesOfWindows) {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     const SiteActivity site = draw(seed);
@@ -85,11 +85,11 @@ TEST(Activity, ClosestFriends) {
   SiteActivity pairs{"", 6, {{0, 1}, {2, 3}, {4, 5}, {0, 1}, {2, 3}}};
   EXPECT_DOUBLE_EQ(friend_bundling(pairs, 1, 0).cost, 1.0);
   EXPECT_EQ(friend_bundling(pairs, 1, 0).friends, 6u);
-  // One that fires with all is everybody's friend, and comes again and again although it never left.
+  // A neuron that fires with all others is the friend of all, and its copies are read although it never left.
   SiteActivity star{"", 6, {{0, 1}, {0, 2}, {0, 3}, {0, 4}, {0, 5}}};
   EXPECT_DOUBLE_EQ(friend_bundling(star, 1, 1).cost, 2.0);
   EXPECT_EQ(friend_bundling(star, 1, 1).with_one, 6u);
-  EXPECT_EQ(friend_bundling(star, 1, 1).friends, 2u);  // itself has another
+  EXPECT_EQ(friend_bundling(star, 1, 1).friends, 2u);  // the center has another friend
 }
 
 void expect_shares(const FriendBundling& bundling, double here, double wanted, double used) {
@@ -99,32 +99,32 @@ void expect_shares(const FriendBundling& bundling, double here, double wanted, d
 }
 
 TEST(Activity, WhatCopiesOfFriendsAreGoodFor) {
-  // Everybody's friend fires with them: wanted. The one friend of a star never left: here.
+  // Pairs: each copy is wanted at once. A star: its center, the only friend, never left the window.
   expect_shares(friend_bundling({"", 6, {{0, 1}, {2, 3}, {4, 5}, {0, 1}, {2, 3}}}, 1, 0), 0, 1, 0);
   expect_shares(friend_bundling({"", 6, {{0, 1}, {0, 2}, {0, 3}, {0, 4}, {0, 5}}}, 1, 1), 1, 0, 0);
-  // Who always fires alone has no friend, so that there are no copies.
+  // A neuron that always fires alone has no friend, so there are no copies.
   expect_shares(friend_bundling({"", 2, {{0}, {1}, {0}}}, 1, 0), 0, 0, 0);
 
-  // Two friends that meet once. Window of 1: the copies come with tokens 0 (wanted), 3 (used by 4), 4 (here),
-  // 7 (used by 10, too late) and 10 (never used). Window of 3: with 0 (wanted), 4, 7 and 10 (here).
+  // Two friends that fire together once. Window of 1: copies are read with tokens 0 (wanted), 3 (used by 4),
+  // 4 (here), 7 (used by 10, too late) and 10 (never used). Window of 3: with 0 (wanted), 4, 7 and 10 (here).
   const SiteActivity two{"", 2, {{0, 1}, {}, {}, {0}, {1}, {}, {}, {0}, {}, {}, {1}}};
   expect_shares(friend_bundling(two, 1, 0), 0.2, 0.2, 0.2);
   expect_shares(friend_bundling(two, 3, 0), 0.75, 0.25, 0);
   expect_shares(friend_bundling(two, 1, 4), 1.0 / 3, 0, 0);  // with 4, 7 and 10
 
-  // 0 is the friend of 1 and 2. Window of 1: copies come with tokens 0 (wanted), 1 (here), 4 (of 0, which 6
-  // uses too late: the copy of token 5 does not make it stay longer), 5 (here since 4) and 6 (of 1: in vain).
-  // Window of 2: the one of token 4 is used, and that of token 6 is here.
+  // 0 is the friend of 1 and 2. Window of 1: copies are read with tokens 0 (wanted), 1 (here), 4 (of 0, which
+  // 6 uses too late: the copy of token 5 does not extend its stay), 5 (here since 4) and 6 (of 1, never
+  // used). Window of 2: the copy of token 4 is used, and that of token 6 is here.
   const SiteActivity shared{"", 3, {{0, 1}, {0, 2}, {}, {}, {1}, {2}, {0}}};
   expect_shares(friend_bundling(shared, 1, 0), 0.4, 0.2, 0);
   expect_shares(friend_bundling(shared, 2, 0), 0.6, 0.2, 0.2);
-  // The second of two copies that one token fetches counts as resident, whether or not the token uses the
-  // first.
+  // The second of two copies of a neuron that one token fetches counts as resident, whether or not the token
+  // uses the neuron.
   expect_shares(friend_bundling({"", 3, {{0, 1}, {0, 2}, {}, {}, {1, 2}}}, 1, 2), 0.5, 0, 0);
   expect_shares(friend_bundling({"", 3, {{0, 2}, {1, 2}, {}, {}, {0, 1, 2}}}, 1, 2), 0.5, 0.5, 0);
 }
 
-// What holds of any text: each copy is counted at most once.
+// True for any text: each copy is counted at most once.
 TEST(Activity, SharesOfCopiesLeaveTheRest) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     for (const uint32_t k : {1u, 4u}) {

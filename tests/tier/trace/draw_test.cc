@@ -1,4 +1,4 @@
-// A drawn trace has what the process draws, and the other commands take it for a run.
+// A drawn trace has the statistics of its process, and the other commands accept it like a run's.
 #include "tools/tier/trace/draw.h"
 
 #include <gmock/gmock.h>
@@ -54,13 +54,13 @@ TEST_F(DrawnTraces, HaveWhatIsDrawn) {
       EXPECT_EQ(sites->at(l).tokens[t], list_active(activity->active(0, l))) << l;
   }
   EXPECT_FALSE(std::filesystem::exists(path() + ".partial"));
-  // The same again, byte for byte.
+  // A second drawing gives the same bytes.
   const std::string bytes = *read_text_file(path(), 1 << 24);
   ASSERT_TRUE(write_drawn(options, path("again.trace")).ok());
   EXPECT_EQ(*read_text_file(path("again.trace"), 1 << 24), bytes);
 }
 
-// The means over 12 layers of different rates; how far closed forms are held is statistics_test.cc's matter.
+// Checks means over 12 layers of different rates; statistics_test.cc checks the precision of closed forms.
 TEST_F(DrawnTraces, AreToldByActivity) {
   TraceReader trace = drawn({.profile = "llm-in-a-flash", .shape = kShape, .tokens = 60});
   const auto sites = read_activity(trace, false);
@@ -78,9 +78,9 @@ TEST_F(DrawnTraces, AreToldByActivity) {
   EXPECT_NEAR(overlap, overlap_after(rates, 0.16, 1), 0.02);
 }
 
-// Caches are asked as of any run. Of ActiveFlow's profile half of the channels are in use, and half of all
-// fit the arena: one that kept those of the greatest rates would miss 37 % of the uses, one that knows
-// nothing 50 %.
+// Caches are consulted as in any run. ActiveFlow's profile uses half of the channels, and half of all fit the
+// arena: a cache of the channels with the greatest rates would miss 37 % of the uses, one without knowledge
+// 50 %.
 TEST_F(DrawnTraces, CachesAreAsked) {
   constexpr uint32_t kTokens = 100;
   TraceReader trace = drawn({.profile = "activeflow", .shape = kShape, .tokens = kTokens});
@@ -120,7 +120,7 @@ TEST_F(DrawnTraces, ErrorsSayWhatIsWrong) {
               HasSubstr("has no [depth]"));
   EXPECT_THAT(refused({.profile = "m2cache", .shape = kShape, .tokens = 1}, path("no/folder")),
               HasSubstr("cannot be written"));
-  // A folder in the place of the file: nothing half-done stays.
+  // A folder in place of the file: no partial file stays.
   std::filesystem::create_directories(path("taken") + "/full");
   EXPECT_NE(refused({.profile = "m2cache", .shape = kShape, .tokens = 1}, path("taken")), "drawn");
   EXPECT_FALSE(std::filesystem::exists(path("taken") + ".partial"));

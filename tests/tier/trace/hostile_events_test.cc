@@ -1,5 +1,4 @@
-// Traces whose checksums are right, but not their events: every view of them is made, or refuses them in a
-// line.
+// Traces with correct checksums and wrong events: every command on them succeeds or refuses them in one line.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

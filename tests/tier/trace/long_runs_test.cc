@@ -1,5 +1,5 @@
-// Lists that take a dozen bytes of a trace and name many neurons: what is kept of a trace is as large as the
-// trace.
+// Lists that take a dozen bytes of a trace and name many neurons: memory must grow with the size of the trace
+// only.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ namespace {
 using testing::HasSubstr;
 
 constexpr uint32_t kNeurons = 100'000;
-constexpr uint32_t kSteps = 300;  // 120 MB as numbers, each time that they are listed
+constexpr uint32_t kSteps = 300;  // 120 MB as numbers, for each listing
 
 class LongRuns : public testing::Test {
  protected:
@@ -33,7 +33,7 @@ class LongRuns : public testing::Test {
     header.max_units = kNeurons;
     return header;
   }
-  // Each step lists so many neurons of a site, from `first` on, as active and as measured.
+  // Writes steps that each list kNeurons - 1 neurons of a site from `first` on, as active and measured.
   std::string write(SiteId listed = 1, uint32_t first = 1) const {
     std::vector<uint32_t> neurons(kNeurons - 1);
     std::iota(neurons.begin(), neurons.end(), first);
@@ -62,7 +62,7 @@ class LongRuns : public testing::Test {
 
 TEST_F(LongRuns, AreKeptInAsManyBytesAsTheFileHas) {
   if (kSanitized) GTEST_SKIP() << "sanitizers take memory of their own";
-  constexpr uint64_t kMost = 40 << 20;  // a block's lists, and one list of each kind
+  constexpr uint64_t kMost = 40 << 20;  // the lists of a block, and one list of each kind
   const std::string path = write();
   const auto growth = [&](auto view) {
     return peak_growth_bytes([&] {

@@ -1,4 +1,4 @@
-// What is read ahead because of activations cannot be guessed again without weights: a trace has it.
+// Prefetches that depend on activations cannot be predicted again without weights, so a trace records them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace {
 
 class LookAheadTraces : public testing::Test {
  protected:
-  // Four layers in channels.
+  // Packs four layers cut into channels.
   std::string channels(uint32_t layer_group) const {
     ModelConfig model = small_llama();
     model.n_layers = 4;
@@ -105,7 +105,7 @@ TEST_F(LookAheadTraces, TheNextRoutersExperts) {
   }
 }
 
-// Another policy is asked with the same wishes: what it would have kept of them is its own.
+// Another policy gets the same wishes, and decides itself which neurons it keeps.
 TEST_F(LookAheadTraces, WhatIfKnowsThem) {
   const Config recorded = config(channels(1), top_k());
   History history;

@@ -1,4 +1,4 @@
-// A recorded run, played in the time of a described machine: activity that only weights could tell is the
+// Plays a recorded run in the time of a described machine. Activity that only weights could give is the
 // trace's.
 #include "tools/tier/trace/play.h"
 
@@ -80,7 +80,7 @@ TEST_F(Played, ChannelsOfThen) {
   const auto resident = play_it(more);
   ASSERT_TRUE(resident.ok()) << resident.error().line();
   EXPECT_GT((*resident)["decode"].value("tokens_per_second", 0.0), decode.value("tokens_per_second", 0.0));
-  // What was left out then is left out now: it costs less than everything.
+  // Neurons that the recorded run left out are left out again, so it is faster than a dense run.
   more.cache.name = "pinned";
   const auto kept = play_it(more);
   ASSERT_TRUE(kept.ok()) << kept.error().line();

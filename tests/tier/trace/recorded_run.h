@@ -1,4 +1,4 @@
-// A run that is recorded, played again, and must decide the same.
+// Records a run and replays it; the replay must make the same decisions.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ inline RuntimeOptions quiet() {
   options.logit_rows = kPrompt;
   return options;
 }
-// Where every neuron was at the end of each step, and what was counted.
+// The slots of all neurons at the end of each step, and the counters.
 struct History {
   std::vector<std::vector<uint32_t>> slots;
   SchedulerCounters counters;
@@ -41,7 +41,7 @@ inline std::vector<uint32_t> slots(const Runtime& runtime) {
   }
   return slots;
 }
-// A prompt, then token after token. `between` is called before each of them.
+// Runs a prompt, then token by token. Calls `between` before each.
 inline void run(const Config& config, History& history,
                 const std::function<void(Runtime&, uint32_t)>& between = {}) {
   auto made = make_runtime(config, quiet());

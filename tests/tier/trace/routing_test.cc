@@ -1,4 +1,4 @@
-// Recorded routings: read with care, and what caches make of them.
+// Recorded routings: hostile files, and the results of caches on them.
 #include "tools/tier/trace/routing.h"
 
 #include <gmock/gmock.h>
@@ -106,7 +106,7 @@ TEST(Routing, BadLinesAreNamed) {
   EXPECT_FALSE(read_routing(folder.path() + "/nowhere", 0).ok());
 }
 
-// Lines may have any order; mistakes are told by the first wrong line.
+// Lines may have any order. An error names the first wrong line.
 TEST(Routing, LinesInAnyOrder) {
   const TempFolder folder;
   const Routing routing = read(folder, "step,layer,expert\n1,2,7\n1,0,5\n0,1,9\n1,2,3\n0,1,4\n");
@@ -117,7 +117,7 @@ TEST(Routing, LinesInAnyOrder) {
   EXPECT_THAT(twice.error().line(), HasSubstr("twice:3: expert 1 is chosen twice"));
 }
 
-// The largest slot that there is.
+// The largest possible slot.
 TEST(Routing, TheMostBytesOfAnExpert) {
   const TempFolder folder;
   const Routing routing =
@@ -129,8 +129,8 @@ TEST(Routing, TheMostBytesOfAnExpert) {
   EXPECT_TRUE(result.ok()) << result.error().line();
 }
 
-// A token that names a late layer takes no room for those before it, and one that chooses many experts is
-// sorted once.
+// A token that names a late layer allocates nothing for the layers before it, and a token with many experts
+// is sorted once.
 TEST(Routing, TakesMemoryAsTheFileHasLines) {
   if (kSanitized) GTEST_SKIP() << "sanitizers take memory of their own";
   const TempFolder folder;
@@ -161,8 +161,8 @@ TEST(Routing, ManyExpertsInFallingOrder) {
   }
 }
 
-// Experts a, b, c, a, b, c, …: room for two. LRU never hits; keeping one and letting the others pass hits
-// each third time, at best every second time.
+// Experts a, b, c, a, b, c, …, with room for two. LRU never hits. A cache that keeps one expert hits every
+// third time; the best possible one every second time.
 TEST(Routing, CachesAgainstWhatIsPossible) {
   Routing routing;
   routing.layers = 1;
@@ -187,7 +187,7 @@ TEST(Routing, CachesAgainstWhatIsPossible) {
   };
   EXPECT_EQ(hits(50, "lru"), 0);
   EXPECT_EQ(hits(50, "fifo"), 0);
-  EXPECT_EQ(hits(50, "static, hindsight"), 20);  // two of three, there from the start
+  EXPECT_EQ(hits(50, "static, hindsight"), 20);  // two of three, resident from the start
   EXPECT_EQ(hits(50, "best possible"), 18);      // begins empty
   EXPECT_EQ(hits(50, "random"), 15);
   EXPECT_EQ(hits(75, "lru"), 27);

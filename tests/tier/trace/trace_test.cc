@@ -1,5 +1,5 @@
-// A run is recorded and replayed: the same decisions without weights, whatever the cache, the threads and the
-// order in which completions came.
+// Records a run and replays it: the same decisions without weights, whatever the cache, the threads and the
+// order of completions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -49,13 +49,13 @@ class Traces : public testing::Test {
     config.tier("dram").count = 2;
     config.balancer.name = "round-robin";
   }
-  // Not every neuron in every step: caches differ.
+  // Steps use different neurons, so that caches differ.
   Config lossy(const std::string& cache) const {
     Config config = Traces::config(cache);
     make_lossy(config);
     return config;
   }
-  // A trace of any events, with the right checksums.
+  // Writes a trace of any events, with correct checksums.
   static void write_events(const std::string& path, const TraceHeader& header,
                            const std::vector<Event>& events) {
     const std::string text = header_json(header);
@@ -127,14 +127,14 @@ TEST_F(Traces, AReplayDecidesTheSame) {
       run(config, history);
       expect_the_same(config, history);
       evictions += history.counters.evictions;
-      // Recording changes nothing.
+      // Recording must not change the results.
       config.trace.clear();
       History untold;
       run(config, untold);
       expect_the_same_bits(untold.logits, history.logits);
     }
   }
-  EXPECT_GT(evictions, 100u);  // most sites are wished for whole, and keep who is there
+  EXPECT_GT(evictions, 100u);  // few, since sites requested whole keep their neurons
 }
 
 TEST_F(Traces, SwapsAreReplayed) {
@@ -148,7 +148,7 @@ TEST_F(Traces, SwapsAreReplayed) {
   expect_the_same(config, history);
 }
 
-// Those of one tier alone, which has a cache of its own.
+// Swaps the cache of one tier alone, which has a cache of its own.
 TEST_F(Traces, SwapsInATierAreReplayed) {
   Config config = Traces::config("lru");
   config.tier("dram").cache.name = "lfu";
@@ -173,7 +173,7 @@ TEST_F(Traces, FailedReadsAreReplayed) {
   ASSERT_TRUE(runtime.load().ok());
   std::vector<float> logits;
   ASSERT_TRUE(feed(runtime.engine(), kTokens, 0, 1, logits).ok());
-  // The store loses its second half.
+  // Truncates the store to its first half.
   const std::string data = runtime.plan().store.data_path();
   const auto size = std::filesystem::file_size(data);
   const std::string kept = file_text(data);
@@ -196,7 +196,7 @@ TEST_F(Traces, TheResidencyHistoryIsInTheTrace) {
   run(config, history);
   auto trace = TraceReader::open(config.trace);
   ASSERT_TRUE(trace.ok());
-  // The replay checks each of these; here: they tell histories apart.
+  // The replay checks each digest; this test checks that digests of different histories differ.
   std::vector<uint64_t> digests;
   for (; const Event* event = trace->peek(); trace->next()) {
     if (const auto* settled = event->as<Settled>()) digests.push_back(settled->residency);
@@ -210,7 +210,7 @@ TEST_F(Traces, TheResidencyHistoryIsInTheTrace) {
   }
 }
 
-// Another policy, or another kernel, is noticed at its first other decision.
+// Another policy, or another kernel, is reported at the first decision that differs.
 TEST_F(Traces, AnotherDecisionIsNamed) {
   const Config config = Traces::lossy("lru");
   History history;
@@ -238,7 +238,7 @@ TEST_F(Traces, OneThatWasCutOffIsReplayedUpToThere) {
   }
 }
 
-// A trace whose checksums are right, but not its events, cannot harm the kernel.
+// A trace with correct checksums and wrong events cannot harm the kernel.
 TEST_F(Traces, EventsThatMakeNoSenseAreADifference) {
   const Config config = Traces::config("lru");
   History history;
@@ -276,7 +276,7 @@ TEST_F(Traces, EventsThatMakeNoSenseAreADifference) {
   EXPECT_GT(different, 30u);
 }
 
-// What was active in a first run is known in a second one: the same bits, and nothing read in vain.
+// The predictor oracle knows the active neurons of the recorded run: the same bits, and no read is wasted.
 TEST_F(Traces, AnOracleKnowsWhatWasRecorded) {
   Config config = Traces::lossy("none");
   History recorded;
@@ -303,12 +303,12 @@ TEST_F(Traces, AnOracleKnowsWhatWasRecorded) {
   EXPECT_EQ(known.counters.wasted, 0u);
   EXPECT_EQ(known.counters.read_bytes, recorded.counters.read_bytes);
 
-  // Without a recording it knows nothing.
+  // Without a recording the oracle is refused.
   config.predictor.tensors.clear();
   EXPECT_THAT(make_runtime(config, quiet()).error().line(), HasSubstr("there is no recording for any site"));
 }
 
-// Also over a cache that comes after the change, and with units that have arenas of their own.
+// Also for a cache that is swapped in after the change, and for units with arenas of their own.
 TEST_F(Traces, ABudgetThatMovesIsReplayed) {
   for (const char* cache : {"lru", "pinned", "lfu"}) {
     for (const bool units : {false, true}) {
@@ -363,7 +363,7 @@ TEST_F(Traces, WhatIfAnswersForThePolicy) {
   EXPECT_EQ(all.counters.read_bytes, 0u);
   EXPECT_GT(pinned.counters.hits, 0u);
   EXPECT_LT(pinned.counters.read_bytes, none.counters.read_bytes);
-  // Asked twice, answered twice the same.
+  // The same question has the same answer.
   EXPECT_EQ(ask("lru", header.arena_bytes()).counters.read_bytes,
             ask("lru", header.arena_bytes()).counters.read_bytes);
 }
