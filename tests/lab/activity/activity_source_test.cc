@@ -21,7 +21,7 @@ TEST(ActiveBits, AreListedAndCounted) {
 TEST(ActiveRows, HaveWhoUsesWhat) {
   ActivityProfile profile;
   profile.rates = {0.2, 0.8};
-  constexpr uint32_t kSequences = 70;  // more than a word has
+  constexpr uint32_t kSequences = 70;  // more than one mask word
   const auto source = StickyActivity::create(profile, {.neurons = {130}, .sequences = kSequences});
   ASSERT_TRUE(source.ok());
   StickyActivity activity = *source;

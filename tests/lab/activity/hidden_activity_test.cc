@@ -9,8 +9,8 @@
 namespace tierd {
 namespace {
 
-// The mean over 12 tokens, each of a state of its own, of three pairs of layers; four of its standard errors,
-// as those tokens scatter, are left to chance.
+// The mean over 12 tokens with independent states, of three pairs of layers. The tolerance is four standard
+// errors of these tokens.
 TEST(HiddenActivity, LayersShareWhatTheCosineSays) {
   const auto profile = read_activity_profile("activeflow");
   ASSERT_TRUE(profile.ok()) << profile.error().line();

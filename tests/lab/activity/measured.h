@@ -1,4 +1,4 @@
-// Statistics of drawn activity, counted.
+// Statistics of drawn activity by counting.
 #pragma once
 
 #include <algorithm>
@@ -43,7 +43,7 @@ inline std::vector<uint32_t> uses_of(const std::vector<Bits>& tokens, uint32_t n
   return uses;
 }
 
-// What is counted of one layer of one text.
+// Counts the statistics of one layer of one text.
 struct Counted {
   explicit Counted(const std::vector<Bits>& tokens, uint32_t neurons) : tokens_(tokens), n_(neurons) {}
 
@@ -52,7 +52,7 @@ struct Counted {
     for (const Bits& bits : tokens_) sum += count_active(bits);
     return sum / n_ / static_cast<double>(tokens_.size());
   }
-  // The share of all active neurons that `distance` tokens later are, too.
+  // Returns the share of the active neurons that are active `distance` tokens later as well.
   double overlap(size_t distance) const {
     uint64_t shared = 0, all = 0;
     for (size_t t = 0; t + distance < tokens_.size(); ++t) {
@@ -85,7 +85,7 @@ struct Counted {
   uint32_t n_;
 };
 
-// A statistic of several independent draws: its mean, and how far that may be from the truth by chance.
+// A statistic of several independent draws: its mean and its standard error.
 struct Sampled {
   std::vector<double> values;
 

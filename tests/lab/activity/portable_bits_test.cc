@@ -1,4 +1,4 @@
-// The same seed means the same bits, wherever and in whatever order they are drawn.
+// A seed gives the same bits on every machine and in every order of drawing.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -31,7 +31,7 @@ StickyActivity draw(const std::string& name, uint32_t sequences = 1, uint32_t fi
   return std::move(*activity);
 }
 
-// Profiles that change on purpose get other hashes here; machines and compilers never do.
+// A profile that is changed on purpose gets another hash here. Machines and compilers never change one.
 TEST(PortableBits, AreThoseOfTheSeed) {
   const std::map<std::string, std::string> golden = {{"activeflow", "7c0a9821a63893e1"},
                                                      {"hermes-falcon-40b", "f1d754c30b43a99e"},
@@ -60,7 +60,7 @@ TEST(PortableBits, SequencesDoNotDependOnEachOther) {
       threads.emplace_back([&, s] { others[s] = hash_of(draw_text(together, s, 20)); });
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(others, hashes);
-    // Text 2 is the same as another's first.
+    // Sequence 2 equals the first sequence of a source that begins with it.
     StickyActivity third = draw(name, 1, 2);
     EXPECT_EQ(hash_of(draw_text(third, 0, 20)), hashes[2]);
   }
@@ -72,7 +72,7 @@ TEST(PortableBits, NothingBehindTheLastNeuron) {
   for (const Bits& bits : text[0]) EXPECT_EQ(bits.back() >> 1000 % 64, 0u);
 }
 
-// Each coin is binomial: four standard deviations of so many are left to chance.
+// Each coin is binomial. The tolerance is four standard deviations.
 TEST(PortableBits, CoinsFallAsOftenAsTheyShould) {
   constexpr uint32_t kWords = 4000;
   for (const double probability : {0.0, 0.01, 0.16, 0.3125, 0.5, 0.9, 1.0}) {
@@ -87,7 +87,7 @@ TEST(PortableBits, CoinsFallAsOftenAsTheyShould) {
     const double n = kWords * 64.0;
     const double variance = probability * (1 - probability);
     EXPECT_NEAR(static_cast<double>(heads) / n, probability, 4 * std::sqrt(variance / n));
-    // Among 64 places, one in 16,000 is further than four: five.
+    // Among 64 places, one in 16,000 is farther than four standard deviations, so five are allowed.
     for (const uint64_t count : by_place)
       EXPECT_NEAR(static_cast<double>(count) / kWords, probability, 5 * std::sqrt(variance / kWords));
   }
@@ -96,7 +96,7 @@ TEST(PortableBits, CoinsFallAsOftenAsTheyShould) {
 TEST(PortableBits, NormalNumbersAreThoseOfTheLibrary) {
   const RandomBits random(1, DrawnFor::rate, 0, 0);
   for (uint32_t i = 0; i < 20000; ++i) {
-    // Towards the ends, too: fewer bits every time.
+    // Shifts reach the ends of the range as well.
     const uint32_t uniform = random.half(i) >> i % 32;
     for (const uint32_t u : {uniform, ~uniform}) {
       const double z = normal_quantile((u + 0.5) * 0x1p-32);

@@ -59,7 +59,7 @@ TEST(ActivityProfiles, ErrorsNameTheLine) {
   EXPECT_THAT(read_activity_profile("flash").error().line(), HasSubstr("known are activeflow"));
 }
 
-// OPT's layers: 1.56, 2.66 and 5.36 % of one another, and on the mean what the profile has.
+// OPT's layers: the ratios of 1.56, 2.66 and 5.36 %, with the profile's mean.
 TEST(ActivityProfiles, RatesByDepth) {
   const auto profile = read_activity_profile("llm-in-a-flash");
   ASSERT_TRUE(profile.ok());
@@ -75,7 +75,7 @@ TEST(ActivityProfiles, RatesByDepth) {
   EXPECT_NEAR(sum, mean_rate(profile->rates), 1e-12);
   EXPECT_NEAR(mean_rate(rates->at(32)) / mean_rate(rates->at(0)), 5.36 / 1.56, 1e-9);
   EXPECT_NEAR(mean_rate(rates->at(32)) / mean_rate(rates->at(16)), 5.36 / 2.66, 1e-9);
-  // What the profile is fitted to still comes out, nearly.
+  // The figures to which the profile is fitted hold approximately.
   EXPECT_NEAR(used, 0.24, 0.005);
   EXPECT_NEAR(fresh, 0.024, 0.001);
   const auto other = read_activity_profile("m2cache");

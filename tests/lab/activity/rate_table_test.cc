@@ -11,7 +11,7 @@
 namespace tierd {
 namespace {
 
-// The error that rate_table.h states, for the rates of all profiles and the bounds that profiles have.
+// Checks the error stated in rate_table.h for the rates of all profiles and the bounds of profiles.
 TEST(RateTable, IsAsExactAsItSays) {
   struct Stated {
     BetaRates rates;

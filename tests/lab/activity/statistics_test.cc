@@ -1,5 +1,5 @@
-// What is drawn has the statistics that the closed forms say, and those of the table in section 6 of the
-// study that the profiles are from (REPRODUCTION.md).
+// Drawn activity has the statistics of the closed forms and of the table in section 6 of the study from which
+// the profiles are taken (REPRODUCTION.md).
 #include <gtest/gtest.h>
 
 #include "tests/lab/activity/measured.h"
@@ -23,7 +23,7 @@ ActivityProfile known(const std::string& name) {
   return *profile;
 }
 
-// What share of the uses falls, in the second half of a text, to those that were the hottest fifth in its
+// Returns the share of uses in the second half of a text by the neurons that were the hottest fifth of its
 // first half.
 double share_of_formerly_hottest(const std::vector<Bits>& tokens, uint32_t neurons) {
   const auto half = tokens.begin() + static_cast<std::ptrdiff_t>(tokens.size() / 2);
@@ -38,7 +38,7 @@ double share_of_formerly_hottest(const std::vector<Bits>& tokens, uint32_t neuro
          static_cast<double>(std::accumulate(after.begin(), after.end(), uint64_t{0}));
 }
 
-// P(copy | parent), over the parents that are among the hottest fifth of a text.
+// P(copy | parent), over the parents in the hottest fifth of a text.
 double copies_follow(const StickyActivity& activity, const Text& text) {
   const uint32_t n = activity.neurons(0);
   const std::vector<uint32_t> uses = uses_of(text[0], n);
@@ -56,10 +56,9 @@ double copies_follow(const StickyActivity& activity, const Text& text) {
   return static_cast<double>(both) / static_cast<double>(parents);
 }
 
-// Each seed draws everything anew, so that seeds are independent: the mean over 12 of them has a standard
-// error that their scatter says, and four of it are left to chance. Seeds stay the same, so what passes once
-// passes for good. Blocks are many here: few of them share their rates' fate, which the closed forms, for one
-// neuron, know nothing of.
+// Each seed draws everything anew, so seeds are independent. The tolerance is four standard errors of the
+// mean over 12 seeds. The seeds are fixed, so the test always gives the same result. Many blocks are used,
+// because neurons of one block share their rates, and the closed forms are for a single neuron.
 TEST(DrawnActivity, HasTheStatisticsOfTheClosedForms) {
   constexpr uint32_t kSeeds = 12, kNeurons = 4096, kTokens = 150, kMost = 8;
   for (const std::string& name : known_activity_profiles()) {
@@ -91,19 +90,19 @@ TEST(DrawnActivity, HasTheStatisticsOfTheClosedForms) {
       expect_near(overlap[k], overlap_after(rates, profile.lambda, k));
       expect_near(used[k], used_within(rates, profile.lambda, k));
     }
-    // Chosen by the uses that are counted, the hottest look hotter than they are, and chosen by others
-    // colder.
+    // Choosing the hottest by the counted uses overestimates their share; choosing by other uses
+    // underestimates it.
     const double share = share_of_hottest(rates, 0.2);
     EXPECT_GE(hottest.mean(), share - 4 * hottest.standard_error());
     EXPECT_LE(formerly_hottest.mean(), share + 4 * formerly_hottest.standard_error());
     EXPECT_LE(hottest.mean() - formerly_hottest.mean(), 0.07);
-    // Parents are chosen by their uses, not by their rates: half a point.
+    // Parents are chosen by uses, not by rates: half a percentage point.
     EXPECT_NEAR(follow.mean(), copy_follows(rates, profile.shift, 0.2), 4 * follow.standard_error() + 0.005);
   }
 }
 
-// A row of the study's table; its simulation had 4096 neurons, 3 layers, 3 sequences of 300 tokens, 3 seeds,
-// and says of the activity alone how it scatters over seeds.
+// A row of the study's table. Its simulation had 4096 neurons, 3 layers, 3 sequences of 300 tokens and 3
+// seeds, and gives the scatter over seeds for the activity only.
 struct Row {
   const char* profile;
   double active, scatter, overlap[3], used, fresh, hottest;
@@ -115,11 +114,10 @@ constexpr Row kTable[] = {
     {"m2cache", 0.200, 0, {0.800, 0.680, 0.679}, 0.31, 0.018, 0.771},
 };
 
-// The same simulation, with 4 seeds. Two means of so many seeds differ by chance; three standard deviations
-// of that are left to it, and half of the last digit of the study's figure to rounding. The study has no
-// scatter for all but the activity: it is taken for ours. Where blocks share topics, it drew layers of 19.3
-// +- 2.1 % active neurons, which are 18.5 % here, since rates are re-centred as it advises: rates that are
-// more on the whole overlap more, for which 0.02 is added.
+// The same simulation with 4 seeds. The tolerance is three standard deviations of the difference of two
+// means, and half of the last digit of the study's figure. Where the study has no scatter, that of these
+// draws is used. Where blocks share topics the study drew layers of 19.3 +- 2.1 % active neurons, which are
+// 18.5 % here, since rates are re-centred as it advises. Higher rates overlap more, for which 0.02 is added.
 TEST(DrawnActivity, IsThatOfTheTable) {
   constexpr uint32_t kSeeds = 4, kTheirSeeds = 3, kNeurons = 4096, kLayers = 3, kTexts = 3, kTokens = 300;
   for (const Row& row : kTable) {
@@ -164,9 +162,8 @@ TEST(DrawnActivity, IsThatOfTheTable) {
   }
 }
 
-// "LFU 50 % cache: 18.8 % loads" of ActiveFlow's row: the half that was used most so far is there, and of the
-// neurons so many are loaded for a token. Nobody could know better than rates do, of which the closed form
-// has 18.5 %.
+// "LFU 50 % cache: 18.8 % loads" of ActiveFlow's row: the half used most so far is resident, and a token
+// loads this share of the neurons. With known rates, the least possible by the closed form is 18.5 %.
 TEST(DrawnActivity, LoadsOfACacheByFrequency) {
   constexpr uint32_t kNeurons = 2048, kTokens = 300, kWarm = 100;
   const ActivityProfile profile = known("activeflow");
@@ -194,8 +191,8 @@ TEST(DrawnActivity, LoadsOfACacheByFrequency) {
   EXPECT_NEAR(loads.mean(), 0.188, 4 * loads.standard_error() + 0.0005);
 }
 
-// Another text has other context: of the hottest fifth of one, chi are drawn anew in the other, and of these
-// some are among its hottest by chance. Events differ too, so that nothing is shared but rates.
+// Another text has another context: a share chi of the neurons has rates drawn anew. Events differ too, so
+// the texts share nothing but rates.
 TEST(DrawnActivity, TextsShareTheirRatesButForTheContext) {
   constexpr uint32_t kNeurons = 4096, kTokens = 40;
   for (const char* name : {"llm-in-a-flash", "m2cache"}) {
@@ -212,8 +209,7 @@ TEST(DrawnActivity, TextsShareTheirRatesButForTheContext) {
       }
       shared.values.push_back(both / all);
     }
-    // Unless neither text has drawn it anew, a neuron's rates are independent: then E[p]^2 in place of
-    // E[p^2].
+    // If either text has drawn a neuron's rate anew, the two rates are independent: E[p]^2 replaces E[p^2].
     const double same = (1 - profile.chi) * (1 - profile.chi);
     const double expected = same * lasting_overlap(profile.rates) + (1 - same) * mean_rate(profile.rates);
     EXPECT_NEAR(shared.mean(), expected, 4 * shared.standard_error());

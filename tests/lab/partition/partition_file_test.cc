@@ -34,7 +34,7 @@ class PartitionFile : public testing::Test {
   Result<Frequencies> read(const SafetensorsBuilder& file) const {
     return read_frequencies(folder_.write("f.safetensors", file.bytes()));
   }
-  // The error's line, which names the file.
+  // Returns the error's line, which must name the file.
   std::string refused(const SafetensorsBuilder& file) const {
     const auto result = read(file);
     if (result.ok()) return "not refused";

@@ -12,7 +12,7 @@
 namespace tierd {
 namespace {
 
-constexpr double kEqual = 1e-6;  // of times that were added up in another order, or by a solver
+constexpr double kEqual = 1e-6;  // tolerance of times that were added in another order, or by a solver
 
 Result<PartitionResult> solve(const PartitionProblem& problem, PartitionMethod method = PartitionMethod::ilp,
                               uint64_t seed = 1) {
@@ -29,7 +29,7 @@ double seconds_of(const PartitionProblem& problem, PartitionMethod method, uint6
   return result.ok() ? result->cost.seconds : 0;
 }
 
-// Frequencies as those of models: few are high, many are nearly 0.
+// Returns a site with frequencies like a model's: few high, many near 0.
 PartitionSite site(const std::string& name, uint64_t bytes, uint32_t neurons, Random& random) {
   PartitionSite made{name, bytes, {}};
   for (uint32_t i = 0; i < neurons; ++i)
@@ -37,8 +37,8 @@ PartitionSite site(const std::string& name, uint64_t bytes, uint32_t neurons, Ra
   return made;
 }
 
-// The least that any partition takes, by trying each one; infinity where none fits. Neurons are numbered
-// through all sites, and each is in one of 2 x DIMMs states.
+// Returns the least time of any partition by trying all, or infinity where none fits. Neurons are numbered
+// across sites, and each has one of 2 x DIMMs states.
 double least_of_all(const PartitionProblem& problem) {
   Partition partition;
   std::vector<std::pair<size_t, size_t>> neurons;
@@ -70,8 +70,7 @@ TEST(Partition, TheProgramFindsTheLeastOfTinyProblems) {
     const uint32_t dimms = 2 + random.below(2);
     problem.sites = {site("a", 100, dimms == 2 ? 5 : 3, random), site("b", 170, 3, random)};
     const uint64_t all = problem.all_bytes();
-    // From a few bytes for hot neurons to all of them; DIMMs that are nearly full, and some that are too
-    // full.
+    // Room on the GPU for a few bytes up to all; DIMMs that are nearly full, and some that are too small.
     problem.machine = {
         random.below(static_cast<uint32_t>(all)), 1e9 * (1 + random.uniform()), dimms,
         all / dimms + random.below(120),          1e9 * random.uniform() + 1e8, 20e-9 * random.uniform()};
@@ -93,7 +92,7 @@ TEST(Partition, TheProgramFindsTheLeastOfTinyProblems) {
   EXPECT_GT(divisible, 6);
 }
 
-// On a GPU that is never the slowest: greedy does not look at that.
+// The GPU is never the slowest here, which greedy ignores.
 TEST(Partition, TheProgramIsBetterThanGreedyAndThatThanChance) {
   Random random(7);
   for (int round = 0; round < 6; ++round) {
@@ -115,7 +114,7 @@ TEST(Partition, TheProgramIsBetterThanGreedyAndThatThanChance) {
   }
 }
 
-// Where the GPU would be the slowest if it held what fits, greedy has it wait for itself.
+// The GPU would be the slowest if it held all that fits. Greedy fills it all the same.
 TEST(Partition, TheProgramLeavesAGpuThatIsSlowRoom) {
   Random random(9);
   PartitionProblem problem;
@@ -156,7 +155,7 @@ TEST(Partition, CapacitiesAreKept) {
   Random random(13);
   PartitionProblem problem;
   for (int s = 0; s < 4; ++s) problem.sites.push_back(site(std::to_string(s), 1000, 403, random));
-  // Room for every neuron and not for one more: 1612 of 4 DIMMs.
+  // Room for exactly all neurons: 1612 on 4 DIMMs.
   problem.machine = {50'500, 936e9, 4, 403'000, 102.4e9, 0};
   for (const auto method : {PartitionMethod::ilp, PartitionMethod::greedy, PartitionMethod::random}) {
     const auto result = solve(problem, method);
@@ -199,7 +198,7 @@ TEST(Partition, NeuronsThatNeverFireTakeNoTime) {
   EXPECT_EQ(none->cost.imbalance, 1);
 }
 
-// In another text some of them will, and all of those would be what one DIMM waits for.
+// In another text some of these neurons fire; on one DIMM all of them would be its load.
 TEST(Partition, NeuronsThatNeverFireAreDealtOutEvenly) {
   Random random(23);
   PartitionProblem problem;

@@ -1,4 +1,4 @@
-// What a cache-aware mask costs, beside what tests/bench/channel_reads computes and what was measured.
+// Compares the cost of a cache-aware mask with tests/bench/channel_reads and with measurements.
 #include "tools/lab/plan/cache_aware_cost.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ TEST(CacheAwareCost, IsWhatTheBenchComputes) {
   EXPECT_NEAR(quarter.lost_of_largest, 0.126, 0.004);
 }
 
-// 38 MB less than the head takes: they are read beside its computing, and no channel stays.
+// 38 MB too little for the head: they are read while the head is computed, and no channel stays.
 TEST(CacheAwareCost, WhatDoesNotFitOfTheHeadIsReadAnew) {
   const CostModel model = llama();
   const CacheAwareCost none = cache_aware_cost(model, {0, 0.7, true});
@@ -46,7 +46,7 @@ TEST(CacheAwareCost, WhatDoesNotFitOfTheHeadIsReadAnew) {
   EXPECT_NEAR(less.steady_token, none.steady_token + 0.01 - 74e6 / 80e9, 1e-6);
 }
 
-// Mixtral-8x7B: a token passes two of eight experts; attention is kept first.
+// Mixtral-8x7B: a token uses two of eight experts; attention is kept first.
 TEST(CacheAwareCost, ATokenPassesSomeExperts) {
   CostModel model = llama();
   model.operators = {{"qkv", 4096, 3456, false}, {"o", 4096, 2304, false}};
@@ -79,7 +79,7 @@ TEST(CacheAwareCost, EachOperatorWaitsForAFirstRead) {
   EXPECT_EQ(cache_aware_cost(model, {bytes_of(model), 0.5, true}).disk, 0);
 }
 
-// Reads that were begun before hide what the predictor and the kernel take, as long as there are some.
+// Prefetches hide the time of the predictor and the kernel while reads are in flight.
 TEST(CacheAwareCost, TheDiskWaitsForTheChoiceUnlessItReadsAhead) {
   CostModel model = llama();
   const CacheAwareCost alone = cache_aware_cost(model, {0.37 * bytes_of(model), 0.5, true, 0});
@@ -118,8 +118,8 @@ TEST(CacheAwareCost, WithEverythingResidentNothingIsReadOrLost) {
   EXPECT_DOUBLE_EQ(cost.steady_token, (bytes_of(model) + 74e6) / 80e9);
 }
 
-// Rates that are known take the place of those of a text: channels that are always the largest are as good as
-// the whole operator.
+// Known rates replace those of a text. Channels that are always among the largest serve as well as the whole
+// operator.
 TEST(CacheAwareCost, TakesTheRatesThatAreKnown) {
   CostModel model = llama();
   for (ChannelOperator& of : model.operators) {

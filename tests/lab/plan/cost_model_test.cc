@@ -10,7 +10,7 @@
 namespace tierd {
 namespace {
 
-// Two operators, one of which is foretold; figures that can be followed by hand.
+// Two operators, one of which is predicted, with figures that can be computed by hand.
 CostModel simple() {
   return {.layers = 8,
           .operators = {{"qkv", 1000, 8192, true, 0.9}, {"o", 1000, 4096, true, std::nullopt}},
@@ -51,7 +51,7 @@ TEST(CostModel, WithoutLookAheadNothingOverlaps) {
   EXPECT_DOUBLE_EQ(cost->literal_token, cost->steady_token);
 }
 
-// Joined reads are never slower, and change nothing of equation 1.
+// Joined reads are never slower, and do not change equation 1.
 TEST(CostModel, JoinedReads) {
   CostModel model = simple();
   const auto single = estimate_cost(model, 100'000'000, 0.5, 4);
@@ -64,8 +64,8 @@ TEST(CostModel, JoinedReads) {
   EXPECT_EQ(joined->load, single->load);
 }
 
-// Each operator that demands something waits for a first read: eight layers of two of them. The one that is
-// foretold wholly demands nothing.
+// Each operator with misses waits for a first read: eight layers of two operators. A fully predicted operator
+// has no misses.
 TEST(CostModel, EachDemandWaitsForAFirstRead) {
   CostModel model = simple();
   const auto before = estimate_cost(model, 100'000'000, 0.5, 0);
@@ -93,7 +93,7 @@ TEST(CostModel, CachesHitAsTheyAreLargeWhereNothingElseIsKnown) {
   EXPECT_FALSE(estimate_cost(model, 2'000'000, 0.5, 1).has_value());
 }
 
-// The last group of 8 layers in groups of 3 is two layers: two thirds of a group's time.
+// 8 layers in groups of 3: the last group has two layers and takes two thirds of a group's time.
 TEST(CostModel, GroupsNeedNotDivideTheLayers) {
   const CostModel model = simple();
   const auto cost = estimate_cost(model, 100'000'000, 0.5, 3);
@@ -147,7 +147,7 @@ TEST(CostSearch, EndsWhereAnotherLayerWinsLittle) {
   CostModel model = simple();
   model.memory_rate = 100e9;
   const auto choice = choose_cost(model, 100'000'000, 98'304'000, 0.5, 0.05);
-  EXPECT_EQ(choice->chosen.group, 4u);  // 32 KiB are read at the disk's best
+  EXPECT_EQ(choice->chosen.group, 4u);  // the disk reads 32 KiB at its best rate
   EXPECT_EQ(choice->why, "another layer wins less than 5 %");
 }
 
@@ -155,15 +155,15 @@ TEST(CostSearch, NothingAheadWhereThatIsFaster) {
   CostModel model = simple();
   model.memory_rate = 100e9;
   EXPECT_EQ(choose_fastest(model, 100'000'000, 98'304'000, 0.5, 0.05).chosen.group, 4u);
-  // Foretold badly, what is read ahead is read again.
+  // With a poor prediction, prefetched channels are read again.
   model.operators[0].similarity = 0.1;
   const CostChoice choice = choose_fastest(model, 100'000'000, 98'304'000, 0.5, 0.05);
   EXPECT_EQ(choice.chosen.group, 0u);
   EXPECT_EQ(choice.why, "nothing read ahead is faster than the N = 4 of the greedy search");
 }
 
-// Half of a layer's channels take 6 MB, and the budget has 2 MB for them beside what must be there. They are
-// asked for when they are used, and nothing stays.
+// Half of a layer's channels take 6 MB, and the budget has 2 MB for them. They are read on demand, and none
+// stays.
 TEST(CostSearch, NothingAheadWhereNoLayerFits) {
   CostModel model = simple();
   model.hits.reset();
@@ -178,7 +178,7 @@ TEST(CostSearch, NothingAheadWhereNoLayerFits) {
   EXPECT_EQ(choose_fastest(model, budget, 98'304'000, std::nullopt, 0.05).chosen.sparsity, 0.95);
 }
 
-// A head of 10 MB, of which 4 lie beside M_cl: 6 are read, at the disk's best, beside its computing.
+// A head of 10 MB, 4 of which fit beside M_cl: 6 are read at the disk's best rate while the head is computed.
 TEST(CostModel, WhatDoesNotFitOfTheHeadIsReadAnew) {
   CostModel model = simple();
   const uint64_t budget = 1'000'000 + 6'144'000 + 4'000'000;

@@ -7,7 +7,7 @@
 namespace tierd {
 namespace {
 
-// Four layers of eight experts, two of which are used; figures that can be followed by hand. A read of an
+// Four layers of eight experts, two of which are used, with figures that can be computed by hand. Reading an
 // expert takes 1 ms.
 MixtureModel simple() {
   return {.layers = 4,

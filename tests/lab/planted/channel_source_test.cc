@@ -46,13 +46,13 @@ std::unique_ptr<ChannelSource> make(const ModelConfig& shape, Encoding encoding 
   return std::move(*source);
 }
 
-// What two tokens share of the larger half of channels that are as often among them as the profile says:
-// E[p^2] / E[p].
+// Returns the share of the larger half that two tokens have in common when rates follow the profile: E[p^2] /
+// E[p].
 double expected_overlap(const ChannelProfile& p) {
   return (p.a + 1) / (p.a + p.b + 1);
 }
 
-// The share of each row's larger half that the next row has, too.
+// Returns the share of each row's larger half that the next row has as well.
 double overlap(const Matrix& x) {
   std::vector<uint8_t> before(x.cols), now(x.cols);
   uint64_t shared = 0;
@@ -82,7 +82,7 @@ Matrix normed(Matrix x, const Matrix& weight) {
 
 class ChannelBytes : public testing::TestWithParam<Encoding> {};
 
-// In one piece, and in pieces that begin and end anywhere.
+// In one piece, and in pieces with arbitrary ends.
 TEST_P(ChannelBytes, AnyRangeIsTheSame) {
   const auto source = make(small_shape(), GetParam());
   Random random(3);
@@ -104,8 +104,8 @@ TEST_P(ChannelBytes, AnyRangeIsTheSame) {
 INSTANTIATE_TEST_SUITE_P(All, ChannelBytes, testing::ValuesIn(kAllEncodings),
                          [](const auto& test) { return std::string(name(test.param)); });
 
-// A channel of each factor, whose values are normal numbers: the larger half of all has each as often as the
-// beta distribution says.
+// Channels of each factor times normal values. The rate at which each is in the larger half follows the beta
+// distribution.
 TEST(ChannelFactors, RatesComeOut) {
   const ChannelProfile profile = activeflow();
   std::vector<float> sample(1 << 16);
@@ -124,8 +124,8 @@ TEST(ChannelFactors, RatesComeOut) {
   EXPECT_NEAR(static_cast<double>(above) / static_cast<double>(x.values.size()), 0.5, 0.01);
 }
 
-// The inputs of the first layer's projections and of its down matrix, as a forward pass without attention has
-// them, and how much that layer changes the stream.
+// Compares the inputs of the first layer's projections and of its down matrix, from a forward pass without
+// attention, with the profile, and how much the layer changes the stream.
 TEST(ChannelSource, InputsAreSharedAsTheProfileSays) {
   const auto source = make(small_shape());
   Matrix x(96, small_shape().d_model);
@@ -150,7 +150,7 @@ TEST(ChannelSource, InputsAreSharedAsTheProfileSays) {
   EXPECT_NEAR(squares / static_cast<double>(added.values.size()), half, 0.3 * half);
 }
 
-// How often each channel of x is among the larger half of its row.
+// Returns how often each channel of x is in the larger half of its row.
 std::vector<float> rates_of(const Matrix& x) {
   std::vector<float> rates(x.cols, 0);
   for (uint32_t row = 0; row < x.rows; ++row) {
@@ -199,7 +199,7 @@ TEST(ChannelSource, WritesItsRatesForAStoresOrder) {
   ASSERT_TRUE(order.has_value());
   EXPECT_TRUE(
       std::ranges::is_sorted(*order, std::greater(), [&](uint32_t channel) { return rates[channel]; }));
-  // Two query heads share a KV head, whose channels stand side by side then.
+  // Two query heads share a KV head, so their channels are neighbours in the order.
   const auto of_o = channel_order(**ordered, "layers.0.o");
   ASSERT_TRUE(of_o.has_value());
   EXPECT_EQ((*of_o)[0] % shape.head_dim, (*of_o)[1] % shape.head_dim);

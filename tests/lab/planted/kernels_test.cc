@@ -65,7 +65,7 @@ TEST(PlantedKernels, HalvesAreThoseOfTheScalarTwin) {
   EXPECT_EQ(fast, twin);
 }
 
-// Mean and variance, and nothing that neighbours, rows or layers have in common.
+// Checks mean and variance, and that neighbours, rows and layers are uncorrelated.
 TEST(PlantedKernels, UniformAndNormalNumbersAreWhatTheySay) {
   constexpr size_t kCount = 1 << 16;
   const auto uniform = [](uint32_t layer, uint64_t row) {

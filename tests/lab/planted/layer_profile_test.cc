@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// The figures of the study that the profile comes from, of 32 layers.
+// The figures of the study that the profile comes from, for 32 layers.
 TEST(LayerProfile, GivesTheStudysNumbers) {
   struct Expected {
     uint32_t layer;
@@ -42,7 +42,7 @@ TEST(LayerProfile, TheCurveHasItsMean) {
     EXPECT_NEAR(std::accumulate(shares->begin(), shares->end(), 0.0) / layers, 0.0330, 1e-9) << layers;
     EXPECT_TRUE(std::is_sorted(shares->begin(), shares->end())) << layers;
   }
-  // Between l = 0 and 15 the study has 1.56 + 1.10 (l / 15)^0.64598 %.
+  // For l = 0 to 15 the study has 1.56 + 1.10 (l / 15)^0.64598 %.
   EXPECT_NEAR((*active_shares(profile, 32))[7], 0.0156 + 0.0110 * std::pow(7.0 / 15, 0.64598), 1e-6);
 }
 

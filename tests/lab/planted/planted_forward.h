@@ -1,5 +1,5 @@
-// A forward pass over whole texts that keeps what a pass for its logits throws away: who is active and who is
-// predicted. Plain but for its products; the test holds its logits against the reference's.
+// A forward pass over whole texts that also returns the active and the predicted neurons. Its products are
+// optimized; the test compares its logits with the reference's.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace tierd {
 
-// [rows x cols]
+// [rows][cols]
 struct Matrix {
   uint32_t rows = 0;
   uint32_t cols = 0;
@@ -33,7 +33,7 @@ inline Matrix tensor_of(const TensorSource& source, const std::string& name) {
   return matrix;
 }
 
-// x [tokens x in] times the transpose of weight [out x in].
+// Returns x, [tokens][in], times the transpose of weight, [out][in].
 inline Matrix linear(const Matrix& weight, const Matrix& x) {
   PackedMatrix columns(x.cols, x.rows);
   std::vector<float> column(x.rows);
@@ -64,7 +64,7 @@ inline Matrix layer_norm(const Matrix& x, float eps, float shift) {
   return out;
 }
 
-// Each token attends to itself and to those before it in its text; texts of `tokens` rows follow each other.
+// Each token attends to itself and to earlier tokens of its text. A text has `tokens` consecutive rows.
 inline Matrix attend(const Matrix& q, const Matrix& k, const Matrix& v, uint32_t head_dim, uint32_t tokens) {
   Matrix out(q.rows, q.cols);
   std::vector<float> scores(q.rows);
@@ -86,20 +86,20 @@ inline Matrix attend(const Matrix& q, const Matrix& k, const Matrix& v, uint32_t
   return out;
 }
 
-// One layer; rows are the tokens of all texts, text after text.
+// One layer. Rows are the tokens of all texts, text after text.
 struct LayerSets {
-  Matrix normed;                             // the FFN's input [rows x d_model]
-  std::vector<std::vector<bool>> active;     // [rows x neurons]
-  std::vector<std::vector<bool>> predicted;  // [rows x neurons]
+  Matrix normed;                             // the FFN's input, [rows][d_model]
+  std::vector<std::vector<bool>> active;     // [rows][neurons]
+  std::vector<std::vector<bool>> predicted;  // [rows][neurons]
 };
 
 struct PlantedPass {
   std::vector<LayerSets> layers;
-  Matrix logits{0, 0};  // [rows x vocab]
+  Matrix logits{0, 0};  // [rows][vocab]
 };
 
-// b (a x), with the tables rounded to f16 as they are stored; of the features before the constant one, the
-// first `kept`.
+// Returns b (a x) with the tables rounded to f16, as they are stored. Uses the first `kept` of the features
+// before the constant one.
 inline Matrix predictor_scores(const PlantedSource& source, uint32_t layer, const Matrix& x,
                                uint32_t kept = UINT32_MAX) {
   const PlantedFfn& ffn = source.ffn(layer);
@@ -119,7 +119,7 @@ inline Matrix predictor_scores(const PlantedSource& source, uint32_t layer, cons
   return linear(b, linear(a, x));
 }
 
-// Texts of one length.
+// Runs texts of one length.
 inline PlantedPass planted_pass(const PlantedSource& source,
                                 const std::vector<std::vector<uint32_t>>& texts) {
   const ModelConfig& c = source.config();

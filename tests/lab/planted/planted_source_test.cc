@@ -23,7 +23,7 @@ std::vector<std::byte> whole(const TensorSource& source, const TensorInfo& tenso
 
 class PlantedBytes : public testing::TestWithParam<Encoding> {};
 
-// Made by one source in one piece, by another in pieces that begin and end anywhere, and in another order.
+// One source makes a tensor in one piece, another in pieces with arbitrary ends and in another order.
 TEST_P(PlantedBytes, AnyRangeIsTheSame) {
   const auto one = make_planted(odd_planted_shape(), GetParam());
   const auto other = make_planted(odd_planted_shape(), GetParam());
@@ -44,7 +44,7 @@ TEST_P(PlantedBytes, AnyRangeIsTheSame) {
 INSTANTIATE_TEST_SUITE_P(All, PlantedBytes, testing::Values(Encoding::f32, Encoding::f16),
                          [](const auto& test) { return std::string(name(test.param)); });
 
-// Layers' biases are made by whoever asks first, their features by whoever asks for another layer.
+// The first thread that needs them makes a layer's biases and features.
 TEST(PlantedSource, ManyThreadsReadTheSame) {
   const auto one = make_planted(odd_planted_shape());
   const auto shared = make_planted(odd_planted_shape());
@@ -117,7 +117,7 @@ TEST(PlantedSource, WeightsHaveTheVarianceOfTheRecipe) {
   EXPECT_EQ(source->find("layers.0.q.bias"), nullptr);
 }
 
-// b_i = -theta_i s_i - c (the sum of the row), which for an input of normal numbers is active above theta_i.
+// b_i = -theta_i s_i - c (the sum of the row): for a normal input, neuron i is active above theta_i.
 TEST(PlantedSource, BiasesAreThoseOfTheWholeLayer) {
   const auto source = make_planted(odd_planted_shape(), Encoding::f32);
   const size_t d = source->config().d_model;

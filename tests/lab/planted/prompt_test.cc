@@ -42,7 +42,7 @@ TEST(PlantedPrompt, RunsThroughTheIdsFromDifferentStarts) {
     for (size_t i = 1; i < ids.size(); ++i) ASSERT_EQ(ids[i], ids[i - 1] + 1);
     before = ids.back() + 1;
   }
-  // There are words for a whole context after the last start.
+  // Enough words follow the last start for a whole context.
   EXPECT_LE(prompts->back().front() + source->config().context_length, source->config().vocab_size);
   EXPECT_NE(*prompts, *planted_prompts(source->config(), 2, 4, 64));
 }

@@ -1,5 +1,5 @@
-// A planted model small enough for a test, wide enough for statistics: what a layer's neurons do on the mean
-// depends on how many there are, so there are more of them for its width than in OPT.
+// A planted model small enough for a test and wide enough for statistics. A layer's mean activity depends on
+// the number of its neurons, so it has more for its width than OPT.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ inline PlantedProfile flash_profile() {
   return *profile;
 }
 
-// A width, a number of neurons and a vocabulary that are multiples of nothing.
+// Returns a model whose width, neurons and vocabulary are multiples of nothing.
 inline ModelConfig odd_planted_shape() {
   ModelConfig config = small_planted_shape();
   config.name = "odd planted";

@@ -1,4 +1,4 @@
-// What a small planted model does in a real forward pass, against what was planted.
+// Compares a small planted model in a real forward pass with the planted profile.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,12 +16,12 @@ constexpr uint32_t kDocuments = 4;
 constexpr uint32_t kTokens = 80;
 constexpr uint32_t kSkipped = 16;  // the first tokens have little to attend to
 
-// Means over the tokens of all documents, of one layer.
+// Means over the tokens of all documents, for one layer.
 struct Statistics {
   double active = 0;
   double predicted = 0;
-  double false_negatives = 0;  // of the active
-  double false_positives = 0;  // of the inactive
+  double false_negatives = 0;  // share of the active
+  double false_positives = 0;  // share of the inactive
   double union_of_5 = 0;       // predicted in a token or the 4 before it
   double added = 0;            // predicted in a token, but in none of the 4 before it
 };
@@ -90,9 +90,9 @@ TEST_F(PlantedStatistics, ThePassIsTheReferences) {
   }
 }
 
-// The tolerances are those of the study (32 layers of 16384 neurons, 4096 wide) made wider: thresholds are
-// drawn for 4 layers of 8192 neurons here, and at a width of 512 the inputs of neighbouring tokens are a
-// little less alike, for which the study has 24.8 % and 2.48 % at this width.
+// The tolerances are wider than the study's (32 layers of 16384 neurons, 4096 wide): thresholds are drawn for
+// 4 layers of 8192 neurons, and at a width of 512 the inputs of neighbouring tokens are a little less alike.
+// The study has 24.8 % and 2.48 % at this width.
 TEST_F(PlantedStatistics, AreThoseOfTheProfile) {
   const PlantedProfile profile = flash_profile();
   const auto shares = *active_shares(profile, source_->config().n_layers);
@@ -115,7 +115,7 @@ TEST_F(PlantedStatistics, AreThoseOfTheProfile) {
   EXPECT_NEAR(mean.added, 0.0240, 0.0020);
 }
 
-// The predictor is as good as its rank: with 64 of its 128 features, and as many neurons predicted, the study
+// The predictor is as good as its rank: with 64 of its 128 features and as many neurons predicted, the study
 // misses 17 % of the active.
 TEST_F(PlantedStatistics, HalfOfTheFeaturesMissMore) {
   constexpr uint32_t kLayer = 1;

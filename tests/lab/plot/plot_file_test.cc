@@ -26,7 +26,7 @@ class Plot : public testing::Test {
     return file.ok() ? "" : file.error().line();
   }
   std::string path(const char* name) const { return folder_.path() + "/" + name; }
-  // A stand-in for gnuplot on $PATH that runs this shell script.
+  // Installs a fake gnuplot on $PATH that runs this shell script.
   void install(const std::string& script) {
     const std::string program = folder_.write("gnuplot", "#!/bin/sh\n" + script);
     std::filesystem::permissions(program, std::filesystem::perms::owner_all);

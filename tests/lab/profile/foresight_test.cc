@@ -39,7 +39,7 @@ std::vector<float> draw(Random& random, uint32_t rows) {
   return x;
 }
 
-// Plainly: of the channels of largest magnitude, those that are so in both.
+// Computes plainly which share of the largest channels of one layer is among those of the other.
 double plain_precision(const std::vector<float>& a, const std::vector<float>& b, uint32_t level) {
   const uint32_t kept = kChannels - (level + 1) * kChannels / 10;
   uint64_t both = 0, used = 0;
@@ -56,7 +56,7 @@ double plain_precision(const std::vector<float>& a, const std::vector<float>& b,
   return static_cast<double>(both) / static_cast<double>(used);
 }
 
-// Nothing is compared of experts, for the next layer's router chooses others, but what they lose is measured.
+// Experts are not compared, because the next layer's router chooses others; their loss is measured.
 TEST(Foresight, ComparesNoExperts) {
   Random random(3);
   SiteTable sites = layers(2);
@@ -87,7 +87,7 @@ TEST(Foresight, IsWhatPlainCountingFinds) {
   EXPECT_EQ(foresight.precision(2, 1, 4), 0) << "nothing follows it";
 }
 
-// What the next step brings is not compared with the layers of this one.
+// Layers of the next step are not compared with those of this one.
 TEST(Foresight, KeepsStepsApart) {
   Random random(2);
   const SiteTable sites = layers(2);

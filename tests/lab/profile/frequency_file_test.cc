@@ -23,7 +23,7 @@ TEST(FrequencyFile, CountsTheTokensForWhichANeuronFires) {
   TempFolder folder;
   SiteTable sites;
   sites.all.resize(2);
-  sites[0].name = "layers.0.qkv";  // it cannot tell
+  sites[0].name = "layers.0.qkv";  // its activity is not measured
   sites[0].n = 8;
   sites[1].name = "layers.0.ffn";
   sites[1].n = 3;

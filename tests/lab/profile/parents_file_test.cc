@@ -19,7 +19,7 @@ SiteTable two_networks(uint32_t n_before, uint32_t n) {
   sites.all.resize(3);
   sites[0].name = "layers.0.ffn";
   sites[0].n = n_before;
-  sites[1].name = "layers.1.o";  // it cannot tell
+  sites[1].name = "layers.1.o";  // its activity is not measured
   sites[1].n = 5;
   sites[2].name = "layers.1.ffn";
   sites[2].n = n;
@@ -47,20 +47,20 @@ TEST(ParentsFile, NamesTheTwoThatFireWithANeuron) {
   auto made = ParentsFile::create(path, "a model", sites, 4, true);
   ASSERT_TRUE(made.ok()) << made.error().line();
   const ActiveSet active;
-  // Tokens are rows. Neuron 0 fires always, 1 for the first two, 2 for the first and the last.
+  // The rows are tokens. Neuron 0 always fires, 1 for the first two tokens, 2 for the first and the last.
   const std::vector<float> before = {1, 1, 1, 1, 1, 0, 1, 0, 0, 1, 0, 1};
-  // 0 fires as 1 does, 1 as both do, 2 never, 3 whenever 1 does not.
+  // Neuron 0 fires with 1, 1 with both, 2 never, 3 whenever 1 does not.
   const std::vector<float> first = {2, 2, 0, 0, 2, 0, 0, 0}, second = {0, 0, 0, 2, 0, 0, 0, 2};
   (*made)->measured(0, {active, 4, nullptr, before.data()});
   (*made)->measured(2, {active, 2, nullptr, first.data()});
   (*made)->measured(1, {active, 2, nullptr, nullptr});
   (*made)->measured(2, {active, 2, nullptr, second.data()});
   ASSERT_TRUE((*made)->finish().ok());
-  // What goes with everything, or against a neuron, says nothing of it.
+  // A neuron that always fires, or that fires when another does not, is no parent.
   EXPECT_THAT(written(path), ElementsAre(1, -1, 1, 2, -1, -1, -1, -1));
 }
 
-// Against a plain count of tokens in which both fire.
+// Compares with a plain count of tokens for which both fire.
 TEST(ParentsFile, BitsCountAsTokensDo) {
   Random random(3);
   constexpr uint32_t kBefore = 20, kOwn = 13;

@@ -20,7 +20,7 @@ double bits_of(const EditionShares& shares, const std::vector<double>& bits) {
   return std::inner_product(shares.begin(), shares.end(), bits.begin(), 0.0);
 }
 
-// Algorithm 1 as it is printed: r_high grows by s, r_low falls by s n, as long as it is not below 0.
+// Algorithm 1 as printed: r_high grows by s, and r_low falls by s n while it is not negative.
 TEST(RatioSearch, TwoEditionsAreThePapersWalk) {
   const double high = 16, low = 4, step = 0.05, n = high / low;
   const auto points = points_of_budget({high, low}, low, step, true);
@@ -51,7 +51,7 @@ TEST(RatioSearch, EveryPointTakesTheBudget) {
       }
     }
   }
-  // The paper's mixture for LLaMA-13B is among those of its own size.
+  // The paper's ratio for LLaMA-13B is among the points of its size.
   const auto points = points_of_budget(kThree, bits_of({.25, .25, .5}, kThree), 0.125, false);
   EXPECT_TRUE(std::ranges::any_of(points, [](const EditionShares& shares) {
     return std::abs(shares[0] - .25) < 1e-9 && std::abs(shares[1] - .25) < 1e-9;

@@ -1,4 +1,4 @@
-// Hermes' table of states, with parents that tier-profile has found, as what decides what is computed.
+// Tests Hermes' table of states as a gate, with parents that tier-profile has found.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -21,7 +21,7 @@ std::vector<uint32_t> held_out(const Runtime& runtime) {
   return (*tokenizer)->encode(file_text(std::string(kDemo) + "/held-out.txt"), false, false);
 }
 
-// Writes which neurons fire with which over the end of that text, whose beginning is judged.
+// Profiles parents on the end of the text, whose beginning is judged.
 void profile_parents(const std::string& path) {
   constexpr uint32_t kWindows = 48;
   Config config;
@@ -51,8 +51,8 @@ void profile_parents(const std::string& path) {
   ASSERT_TRUE((*file)->finish().ok());
 }
 
-// Perplexity of held-out text, of which the first tokens of each window are its prompt and the others come
-// one by one; and what the table says of its rule.
+// The perplexity of held-out text, where each window begins with a prompt and continues token by token, and
+// the table's metrics on its rule.
 struct Judged {
   double perplexity = 0;
   std::map<std::string, double> table;
@@ -93,14 +93,14 @@ Judged judge(Config config) {
   return judged;
 }
 
-// Gating by the table is lossy. The rule as printed is right of nearly all neurons, since they do not fire,
-// and finds few of those that do; one that keeps a neuron for fifteen tokens costs little.
+// Gating by the table is lossy. The rule as printed is right for nearly all neurons, because they do not
+// fire, and finds few of those that do. A rule that keeps a neuron for fifteen tokens costs little.
 TEST(StateTableAsGate, TheLiteralRuleFindsNothing) {
   const std::string parents = testing::TempDir() + "parents-" + std::to_string(getpid()) + ".safetensors";
   const std::string cache = use_test_cache();
   profile_parents(parents);
   Config hermes = configuration("hermes", kDemo, true);
-  hermes.tier("gpu").capacity = "60%";  // what every step uses whole, and copies
+  hermes.tier("gpu").capacity = "60%";  // the weights that every step uses whole, and copies
   const auto gated = [&](std::vector<Setting> settings) {
     Config config = hermes;
     config.predictor = {"state-table"};

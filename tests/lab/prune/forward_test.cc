@@ -1,5 +1,5 @@
-// Layers computed for all tokens of a window at once against the naive reference, for every dense golden
-// model.
+// Compares layers that are computed for all tokens of a window at once with the naive reference, for every
+// dense golden model.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace tierd {
 namespace {
 
-// What follows the last layer: norm and head, as the formulas have them.
+// Computes the norm and head after the last layer by their formulas.
 std::vector<float> logits_of(const TensorSource& source, std::span<const float> x) {
   const ModelConfig& config = source.config();
   const auto read = [&](const std::string& name) {

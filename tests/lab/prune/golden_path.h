@@ -1,4 +1,4 @@
-// Where the models of tests/golden are.
+// The paths of the models in tests/golden.
 #pragma once
 
 #include <filesystem>
@@ -6,7 +6,7 @@
 
 namespace tierd {
 
-// As a user names it: its folder, or the first of its GGUF files.
+// Returns the path that a user would give: the folder, or the first of its GGUF files.
 inline std::string golden_path(const std::filesystem::path& folder) {
   std::string first;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {

@@ -1,4 +1,4 @@
-// Magnitude and Wanda against twins that sort, and what N:M and shares come to.
+// Compares magnitude and Wanda pruning with twins that sort, and tests the resulting shares and N:M patterns.
 #include "tools/lab/prune/masks.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// The published way: sorts a row by score, the first of equal ones first, and zeroes its beginning.
+// The published method: sorts a row by score, stably, and zeroes its beginning.
 void zero_first_sorted(std::span<float> weight, const std::vector<float>& scores, uint64_t count) {
   std::vector<size_t> order(weight.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -24,7 +24,7 @@ void zero_first_sorted(std::span<float> weight, const std::vector<float>& scores
   for (uint64_t i = 0; i < count; ++i) weight[order[i]] = 0;
 }
 
-// Row by row, group by group; without groups, the row is one.
+// Prunes row by row and group by group. Without groups a row is one group.
 void naive_wanda(std::vector<float>& weight, const std::vector<float>& norms, const Pattern& pattern) {
   const size_t cols = norms.size(), group = pattern.in_groups() ? pattern.group : cols;
   for (size_t row = 0; row < weight.size(); row += cols) {

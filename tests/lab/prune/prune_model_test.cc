@@ -1,4 +1,4 @@
-// Whole small models pruned: what changes, what stays, what is refused.
+// Prunes whole small models, and tests the changed and unchanged weights and the refusals.
 #include "tools/lab/prune/prune_model.h"
 
 #include <gmock/gmock.h>

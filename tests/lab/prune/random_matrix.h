@@ -1,4 +1,4 @@
-// Matrices and texts for tests of what prunes.
+// Matrices and texts for tests of pruning.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ inline std::vector<float> random_values(Random& random, size_t count) {
   return values;
 }
 
-// Inputs [tokens x width] whose channels depend on each other, and differ in size, as activations do.
+// Returns inputs [tokens x width] whose channels are correlated and differ in magnitude, as activations do.
 inline TokenRows correlated_rows(Random& random, uint32_t tokens, uint32_t width) {
   const uint32_t causes = width / 3 + 1;
   const std::vector<float> mix = random_values(random, size_t{causes} * width);

@@ -1,4 +1,4 @@
-// SmoothQuant changes no function and gives the published scales.
+// SmoothQuant must not change the model's function, and must give the published scales.
 #include "tools/lab/prune/smooth.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ TEST(Smooth, ScalesAreThePublishedOnes) {
     float most = 0;
     for (uint32_t r = 0; r < 3; ++r) most = std::max(most, std::fabs(was_a.weight[r * kCols + j]));
     for (uint32_t r = 0; r < 2; ++r) most = std::max(most, std::fabs(was_b.weight[r * kCols + j]));
-    const double s = j < 3 ? std::pow(largest[j], 0.75) / std::pow(most, 0.25) : 1;  // 3 and 4 say nothing
+    const double s = j < 3 ? std::pow(largest[j], 0.75) / std::pow(most, 0.25) : 1;  // 3, 4: zero
     EXPECT_NEAR(norm.weight[j], was.weight[j] / s, 1e-5);
     EXPECT_NEAR(norm.bias[j], was.bias[j] / s, 1e-5);
     for (uint32_t r = 0; r < 3; ++r)
@@ -44,7 +44,7 @@ TEST(Smooth, ScalesAreThePublishedOnes) {
   EXPECT_EQ(b.weight[1], 0);
 }
 
-// The models have every way in which norms and operators are joined.
+// The models cover every way in which norms and operators are connected.
 TEST(Smooth, TheModelComputesWhatItDid) {
   for (const char* name : {"llama2", "opt", "falcon", "falcon-grouped", "falcon-serial", "phi", "persimmon",
                            "qwen2", "llama-fatrelu"}) {

@@ -1,5 +1,5 @@
-// SparseGPT against a twin that follows the optimal brain surgeon one column at a time, in doubles, without
-// blocks and without a Cholesky factor; and against the methods that only choose.
+// Compares SparseGPT with a twin that follows the optimal brain surgeon one column at a time, in doubles,
+// without blocks or a Cholesky factor; and with the methods that only choose weights.
 #include "tools/lab/prune/sparsegpt.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 
 using Doubles = std::vector<double>;
 
-// By Gauss and Jordan; the matrices here are positive definite.
+// Inverts by Gauss-Jordan elimination. The matrices here are positive definite.
 Doubles inverse_of(Doubles a, size_t n) {
   Doubles b(n * n);
   for (size_t i = 0; i < n; ++i) b[i * n + i] = 1;
@@ -33,7 +33,7 @@ Doubles inverse_of(Doubles a, size_t n) {
   return b;
 }
 
-// 2 / windows * X^T X, with 1 for dead channels and 1 % of the mean diagonal on top.
+// Returns 2 / windows * X^T X, with 1 for dead channels and 1 % of the mean diagonal added.
 Doubles damped_hessian(const std::vector<TokenRows>& windows) {
   const size_t n = windows.front().width;
   Doubles h(n * n);
@@ -54,14 +54,13 @@ Doubles damped_hessian(const std::vector<TokenRows>& windows) {
   return h;
 }
 
-// The twin. `columns`: of a choice over all rows; in groups, each is chosen as its first column's turn comes.
+// The twin. `columns`: those of one choice over all rows. A group is chosen at its first column.
 std::vector<float> surgeon(const std::vector<float>& weight, const std::vector<TokenRows>& windows,
                            const Pattern& pattern, size_t columns) {
   const size_t n = windows.front().width, rows = weight.size() / n;
   Doubles w(weight.begin(), weight.end());
   Doubles inverse = inverse_of(damped_hessian(windows), n);
-  // The inverse of what is left of H once the columns before j are gone: its diagonal at j, and its row
-  // there.
+  // Row j of the inverse of H without the columns before j, including its diagonal.
   std::vector<Doubles> row_at(n);
   for (size_t j = 0; j < n; ++j) {
     row_at[j] = Doubles(inverse.begin() + static_cast<std::ptrdiff_t>(j * n),
@@ -80,7 +79,7 @@ std::vector<float> surgeon(const std::vector<float>& weight, const std::vector<T
   }
   std::vector<uint8_t> pruned(w.size());
   const auto choose = [&](size_t first_row, size_t end_row, size_t from, size_t to, size_t count) {
-    for (size_t i = 0; i < count; ++i) {  // the smallest that is left, one after the other
+    for (size_t i = 0; i < count; ++i) {  // the smallest remaining weights, one by one
       size_t best = w.size();
       double least = std::numeric_limits<double>::infinity();
       for (size_t r = first_row; r < end_row; ++r) {
@@ -117,7 +116,7 @@ InverseHessian inverse_hessian_of(const std::vector<TokenRows>& windows, MatrixT
   return std::move(inverse).value();
 }
 
-// ||(W - W') X||^2
+// Returns ||(W - W') X||^2.
 double output_error(const std::vector<float>& before, const std::vector<float>& after, const TokenRows& x) {
   double error = 0;
   for (size_t row = 0; row < before.size(); row += x.width) {

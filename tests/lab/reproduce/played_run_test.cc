@@ -1,4 +1,4 @@
-// Runs of shapes, by drawn activity: what comes out is what arithmetic says.
+// Plays runs of shapes with drawn activity, and compares their figures with arithmetic.
 #include "tools/lab/reproduce/played_run.h"
 
 #include <gmock/gmock.h>
@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// 125M parameters: 12 layers of 768 x 3072, bundles of 3 KiB in f16.
+// A model of 125M parameters: 12 layers of 768 x 3072, bundles of 3 KiB in f16.
 DescribedRun flash() {
   DescribedRun run;
   run.name = "flash";
@@ -70,7 +70,7 @@ TEST(PlayedRun, HalfOfTheWeightsAreZeros) {
   run.settings.emplace_back("model.zeros=50");
   const auto pruned = play_run(run);
   ASSERT_TRUE(pruned.ok()) << pruned.error().line();
-  // All but the embedding, which is not pruned.
+  // Compares all weights but the embedding, which is not pruned.
   const double embedding = 50272 * 768 * 2e-9;
   EXPECT_NEAR((pruned->at("store_gb") - embedding) / (dense->at("store_gb") - embedding), 0.5625, 0.02);
 }
@@ -87,7 +87,7 @@ TEST(PlayedRun, TellsTextsFromTheirPrompts) {
   EXPECT_NEAR(figures->at("text_tokens_per_second"), 1e5 / (prompt + text), 1e-9);
 }
 
-// 12 layers of 768 x 3072: the GPU has room for a tenth of the neurons.
+// A model of 12 layers of 768 x 3072; the GPU has room for a tenth of the neurons.
 DescribedRun hermes(const char* configuration) {
   DescribedRun run;
   run.name = "hermes";

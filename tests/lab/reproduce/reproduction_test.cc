@@ -108,7 +108,7 @@ TEST_F(ReproductionFile, SaysWhereItIsWrong) {
   EXPECT_THAT(read_reproduction("atlantis").error().line(), HasSubstr("endor"));
 }
 
-// One table of a row, behind its run.
+// Returns a file with one row, after its run.
 std::string row(const std::string& keys) {
   std::string text = kSound;
   text.erase(text.find("[[rows]]"));
@@ -142,7 +142,7 @@ TEST_F(ReproductionFile, RefusesARowThatCannotMiss) {
       "kind = \"O\"\nfigure = \"gpu_percent\"\ntimes = 0.5\nmost = 50\n",
       "kind = \"P\"\nfigure = \"gpu_percent\"\npaper = 50\ntolerance = 100\n",
       "kind = \"P\"\nfigure = \"gpu_percent\"\nleast = 0\nmost = 100\n",
-      // A longer window holds all that a shorter one does.
+      // A longer window holds all neurons of a shorter one.
       "kind = \"O\"\nfigure = \"flash>dram_gb\"\nover = \"one\"\nmost = 1\npossible = [0, 1]\n",
       "kind = \"P\"\nfigure = \"dram_k\"\nleast = 0.5\nmost = 4\npossible = [1, 4]\n",
   };

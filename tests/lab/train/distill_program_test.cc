@@ -1,4 +1,4 @@
-// tier-train distill as a user meets it: a few steps of the embedded model.
+// Runs tier-train distill as a user does: a few steps of the embedded model.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ using testing::StartsWith;
 class TierDistill : public ProgramTest {
  protected:
   std::string out() const { return folder().path() + "/out"; }
-  // Some 200 tokens.
+  // Returns the path of some 200 tokens of text.
   std::string text() const {
     return folder().write("text.txt", file_text(TIERD_SOURCE_DIR "/LICENSE").substr(0, 600));
   }

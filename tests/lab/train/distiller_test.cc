@@ -1,4 +1,4 @@
-// The transformer in libtorch beside what transformers and tierd compute, and what a few steps do to it.
+// Compares the transformer in libtorch with transformers and tierd, and tests the effect of a few steps.
 #include "tools/lab/train/distiller.h"
 
 #include <gmock/gmock.h>
@@ -86,7 +86,7 @@ TEST_F(DistillerTest, ComputesWhatTransformersComputes) {
   }
 }
 
-// With masks, beside predictor top-k in a run of the embedded model.
+// Compares masks with predictor top-k in a run of the embedded model.
 TEST_F(DistillerTest, MasksWhatPredictorTopKLeavesOut) {
   const std::string cache = use_test_cache();
   const auto source = open_source(kDemo);
@@ -112,8 +112,8 @@ TEST_F(DistillerTest, MasksWhatPredictorTopKLeavesOut) {
     const auto found = distiller->student_logits(tokens, sparsity);
     ASSERT_TRUE(found.ok());
     ASSERT_EQ(found->size(), expected->size());
-    // Sums are rounded in another order here, so two inputs that lie side by side at the border of a mask may
-    // change places. That moves one row, and by little those after it.
+    // Sums are rounded in another order here, so two nearly equal inputs at the border of a mask may change
+    // places. That changes one row, and slightly those after it.
     const size_t vocab = expected->size() / tokens.size();
     size_t off = 0;
     for (size_t row = 0; row < tokens.size(); ++row) {
@@ -189,8 +189,8 @@ TEST_F(DistillerTest, TheLossIsTheMeanDivergenceAToken) {
   EXPECT_NEAR(*loss, sum / tokens, 1e-5);
 }
 
-// Gains of an attention norm so small that a channel is masked for every token. Its gain can change only if
-// gradients pass the mask, for what is masked adds nothing to any output.
+// The gain of an attention norm is so small that its channel is masked for every token. The gain can change
+// only if gradients pass the mask, since a masked channel adds nothing to any output.
 TEST_F(DistillerTest, AMaskedInputLearnsOnlyStraightThrough) {
   const std::string gains = "layers.0.attn_norm";
   constexpr size_t kMasked = 3, kKept = 5;
@@ -245,7 +245,7 @@ TEST_F(DistillerTest, WithoutATeacherTheLossIsTheTextsOwn) {
   EXPECT_LT(last, *first);
 }
 
-// [cols x rows] of [rows x cols].
+// Returns [cols x rows] of [rows x cols].
 std::vector<float> transposed(const std::vector<float>& values, uint64_t rows, uint64_t cols) {
   std::vector<float> result(values.size());
   for (uint64_t i = 0; i < rows; ++i) {

@@ -1,4 +1,4 @@
-// The trainer on a made-up layer whose inputs lie near a few directions, as those of real layers do.
+// Tests the trainer on a synthetic layer whose inputs are near a few directions, as those of real layers are.
 #include "tools/lab/train/layer_trainer.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ constexpr uint32_t kWidth = 64;
 constexpr uint32_t kNeurons = 256;
 constexpr uint32_t kDirections = 12;
 constexpr uint32_t kTokens = 2000;
-constexpr uint32_t kHeldOut = 300;  // after those
+constexpr uint32_t kHeldOut = 300;  // after the kTokens
 constexpr uint32_t kRank = 4;
 
 struct Layer {
@@ -34,7 +34,7 @@ Layer make_layer() {
   Layer layer;
   layer.decision.weight.resize(kNeurons * kWidth);
   for (float& value : layer.decision.weight) value = random.symmetric();
-  layer.decision.bias.assign(kNeurons, -12.0F);  // few are active
+  layer.decision.bias.assign(kNeurons, -12.0F);  // few neurons are active
   std::vector<float> directions(kDirections * kWidth);
   for (float& value : directions) value = random.symmetric();
   for (uint32_t t = 0; t < kTokens + kHeldOut; ++t) {
@@ -81,7 +81,7 @@ class LayerTrainerTest : public testing::Test {
     task_.read = [this](std::span<const uint32_t> tokens, std::span<float> x,
                         std::span<float> contributions) -> Status {
       for (size_t i = 0; i < tokens.size(); ++i) {
-        EXPECT_LT(tokens[i], kTokens);  // what is held out is never seen
+        EXPECT_LT(tokens[i], kTokens);  // held-out tokens are never read
         EXPECT_TRUE(i == 0 || tokens[i] > tokens[i - 1]);
         std::copy_n(x_.data() + tokens[i] * kWidth, kWidth, x.data() + i * kWidth);
         std::copy_n(contributions_.data() + tokens[i] * kNeurons, kNeurons,
@@ -126,7 +126,7 @@ TEST_F(LayerTrainerTest, TrainingFindsWhatTheStartMisses) {
   const Quality after = held_out(*trained);
   EXPECT_GT(before.active_percent(), 2);
   EXPECT_LT(before.active_percent(), 20);
-  // A miss weighs more than a false alarm, since the active are few.
+  // A miss weighs more than a false alarm, since few neurons are active.
   EXPECT_LT(after.missed_percent(), before.missed_percent() / 5);
   EXPECT_LT(after.missed_mass_percent(), before.missed_mass_percent() / 5);
   EXPECT_LT(after.missed_percent() + after.spurious_percent(),
@@ -168,7 +168,7 @@ TEST_F(LayerTrainerTest, EveryTokenOnceAnEpoch) {
   };
   options_.batch = 271;
   ASSERT_TRUE(train(2).ok());
-  EXPECT_THAT(seen, Each(3U));  // once before, to measure them
+  EXPECT_THAT(seen, Each(3U));  // one read before, to measure them
   EXPECT_THAT(ended, ElementsAre(0, 1));
   EXPECT_GT(loss, 0);
 }

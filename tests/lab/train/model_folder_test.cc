@@ -24,7 +24,7 @@ std::string golden(const std::string& name) {
   return TIERD_SOURCE_DIR "/tests/golden/models/" + name;
 }
 
-// Each weight halved, which every encoding bears without rounding.
+// Halves each weight, which is exact in every encoding.
 Status halve(const TensorSource& source, const std::string& out) {
   TIERD_ASSIGN(const ModelFolder folder, ModelFolder::create(source, out));
   const auto halved = [&](size_t i) -> Result<std::vector<float>> {

@@ -1,4 +1,4 @@
-// tier-train as a user meets it, on a golden model of two layers and activations made up for it.
+// Runs tier-train as a user does, on a golden model of two layers with synthetic activations.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ Ended run_train(std::vector<std::string> arguments) {
   return run_program(TIERD_BIN_TRAIN, std::move(arguments));
 }
 
-// Random inputs, and what the model's neurons make of them.
+// Returns random inputs, and the contributions of the model's neurons for them.
 SafetensorsBuilder activations_of(const std::string& model) {
   const auto source = open_source(model);
   EXPECT_TRUE(source.ok());
@@ -63,7 +63,7 @@ class TierTrain : public ProgramTest {
   std::string out() const { return folder().path() + "/out.safetensors"; }
   std::string activations() const { return folder().write("a.safetensors", activations_of(kOpt).bytes()); }
 
-  // The line with which it ends.
+  // Returns the error line of the program.
   std::string refused(const std::vector<std::string>& arguments) const {
     const std::string shown = testing::PrintToString(arguments);
     const Ended run = run_train(arguments);
@@ -170,7 +170,7 @@ TEST_F(TierTrain, WhatCannotBeTrainedOn) {
               AllOf(HasSubstr("\"layers.1.ffn.contribution\""), HasSubstr("row 1, column 3 is nan")));
 }
 
-// Tables whose scores are the neurons' own numbers, whatever the input.
+// Returns tables whose scores are the numbers of the neurons, for any input.
 SafetensorsBuilder tables(uint64_t rank, uint64_t neurons) {
   SafetensorsBuilder file;
   std::vector<float> bias(neurons);
