@@ -1,4 +1,4 @@
-// How much memory a piece of work takes: it runs in a child process, whose pages are counted.
+// Measures the memory of a piece of work in a child process.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 
 namespace tierd {
 
-// Runs `work` in a child process and returns by how many bytes its resident memory has grown at most. What
-// `work` changes is lost with the child. Sanitizers add memory of their own (tests/sanitized.h).
+// Runs `work` in a child process. Returns the most bytes by which its resident memory grew. Changes made by
+// `work` are lost with the child. Sanitizers add memory of their own (tests/sanitized.h).
 template <class Work>
 uint64_t peak_growth_bytes(Work work) {
   const auto peak = [] {

@@ -1,4 +1,4 @@
-// A kernel, or a sandbox, that refuses system calls.
+// Simulates a kernel or sandbox that refuses system calls.
 #pragma once
 
 #include <linux/filter.h>
@@ -13,8 +13,8 @@
 
 namespace tierd {
 
-// From here on these system calls (SYS_…) fail with `error` in this process and in all that it starts. For a
-// child process: what is refused stays refused.
+// From here on these system calls (SYS_…) fail with `error` in this process and its children. Only for child
+// processes: it cannot be undone.
 inline void refuse_calls(std::initializer_list<long> numbers, int error) {
   std::vector<sock_filter> filter = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
   for (const long number : numbers) {

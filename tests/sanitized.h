@@ -1,5 +1,5 @@
-// Whether this is a build with sanitizers, which make everything some ten times as slow: tests that try many
-// seeds, moments or sizes try fewer then.
+// Whether this build has sanitizers, which make everything about ten times slower. Tests that try many seeds,
+// moments or sizes then try fewer.
 #pragma once
 
 namespace tierd {

@@ -1,30 +1,30 @@
-# What TIERD_SHORT leaves out, so that ci/test stays within twenty minutes: it runs nearly every test in one of its two
-# builds, units under sanitizers, and what starts programs or compares bits without. ci/nightly runs all in both.
+# Lists what TIERD_SHORT omits, so that ci/test stays within twenty minutes: nearly every test then runs in one of the
+# two builds, units under sanitizers, tests that start programs or compare bits without. ci/nightly runs all in both.
 
-# Without sanitizers alone:
+# Tests that run without sanitizers only:
 set(TIERD_PLAIN_TESTS
-  # Many combinations of what other tests have one of: configurations, budgets, kernels, signals.
+  # Many combinations of what other tests have once: configurations, budgets, kernels, signals.
   e2e_lossless_test e2e_interruption_test e2e_budget_test e2e_digests_test e2e_stories_test e2e_activeflow_test
   e2e_sparsity_cli_test e2e_prune_cli_test e2e_planted_test e2e_k_quants_test cuda_golden_test cuda_store_test
-  # Programs that only start others, which are compiled once more and have nothing of their own to sanitize.
+  # Programs that only start other programs, which would be compiled again and have nothing of their own to sanitize.
   e2e_readme_test e2e_install_test e2e_agent_author_test e2e_memory_limits_test e2e_programs_test e2e_bench_test
   e2e_tool_memory_test e2e_refusing_kernel_test
   e2e_store_cli_test e2e_trace_cli_test e2e_timeline_test e2e_speculation_test e2e_hub_test
   e2e_energy_test e2e_partition_cli_test e2e_reproduce_cli_test
-  # A minute and a half of it there; what reads the damaged stores is fuzzed as well (tests/fuzz), and has store_test.
+  # They take 1.5 minutes there. The readers of the damaged stores are fuzzed as well (tests/fuzz), and have store_test.
   e2e_fault_test
   # Whole models in one process, which others run under sanitizers (golden models, tiers, plugins).
   e2e_gpu_test e2e_units_test e2e_hermes_test e2e_relu_before_qkv_test state_table_gate_test e2e_virtual_time_test e2e_run_energy_test e2e_mixture_test reference_test
-  # What the command line says; its parser has command_line_test.
+  # Output of the command line. Its parser has command_line_test.
   e2e_cli_test e2e_configurations_test e2e_config_keys_test e2e_measured_loss_test e2e_plan_from_header_test e2e_bad_plugin_test
-  # Tools that read nothing from strangers.
+  # Tools that read no untrusted input.
   tier_bench_test plot_file_test tier_reproduce_test papers_test compare_test tier_profile_test train_test tier_train_test calibrate_test cost_model_test
-  # Sixty plugins with one fault each, which end their process; what they are held against has tests of its own.
+  # Sixty plugins with one fault each, which end their process. The code that handles them has tests of its own.
   conformance_test agent_conformance_test
-  # The rules of agents once more, and a test that takes the place of madvise() and munmap(), as sanitizers do.
+  # The rules of agents again, and a test that replaces madvise() and munmap(), as sanitizers do.
   direct_reads_test cuda_registered_test)
 
-# Under sanitizers alone: units, whose logic does not depend on how much the compiler optimises, and the server. Those of
+# Tests that run under sanitizers only: units, whose logic does not depend on optimisation, and the server. Tests of
 # arithmetic and layouts run in both.
 set(TIERD_SANITIZED_TESTS
   base_test agent_test system_test strategy_test config_test run_test time_test energy_test engine_test session_test batcher_test

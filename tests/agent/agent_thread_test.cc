@@ -55,7 +55,7 @@ std::vector<AgentRuleCase> thread_cases() {
 }
 INSTANTIATE_TEST_SUITE_P(Thread, AgentConformance, testing::ValuesIn(thread_cases()), case_name);
 
-// Bursts with pauses in between, so that the thread parks and is woken again and again; whoever sleeps on the
+// Bursts with pauses, so that the thread parks and is woken again and again. A caller that sleeps on the
 // descriptor must be woken for every completion.
 TEST(AgentThread, LosesNoWakeUpAndDeliversOnce) {
   for (const uint64_t spin_ns : {0u, 20'000u}) {
@@ -83,7 +83,7 @@ TEST(AgentThread, LosesNoWakeUpAndDeliversOnce) {
   }
 }
 
-// A descriptor that stays readable when all is polled would keep the kernel from ever sleeping.
+// A descriptor that stays readable after polling would keep the kernel from sleeping.
 TEST(AgentThread, TheDescriptorIsQuietWhenAllIsPolled) {
   NullAgent agent(4);
   AgentThread thread(agent, {.core = {}, .spin_ns = 0});
@@ -93,7 +93,7 @@ TEST(AgentThread, TheDescriptorIsQuietWhenAllIsPolled) {
     thread.drive();
     while (thread.poll(done) == 0) {
     }
-    // What was announced may be written a moment later; then a poll takes it away for good.
+    // The signal may be written a moment after the completion. Then one poll clears it for good.
     pollfd ready = {.fd = thread.wait_fd(), .events = POLLIN, .revents = 0};
     std::this_thread::sleep_for(std::chrono::microseconds(20));
     for (int polls = 0; ::poll(&ready, 1, 0) != 0; ++polls) {
@@ -104,7 +104,7 @@ TEST(AgentThread, TheDescriptorIsQuietWhenAllIsPolled) {
   }
 }
 
-// Whatever is still queued or running when it ends, it ends.
+// Destroying the thread ends requests that are queued or running.
 TEST(AgentThread, EndsWithRequestsInIt) {
   for (uint32_t round = 0; round < 300; ++round) {
     NullAgent agent(8);
@@ -114,13 +114,13 @@ TEST(AgentThread, EndsWithRequestsInIt) {
   }
 }
 
-// Woken at the first of several messages it would take the core of whoever submits the others.
+// Waking at the first of several messages would take the core from the caller that submits the others.
 TEST(AgentThread, IsWokenOnceForAllThatWasSubmitted) {
   NullAgent agent(8);
   AgentThread thread(agent, {.core = {}, .short_slices = true, .spin_ns = 0});
   std::array<Done, 8> done;
   for (uint32_t round = 0; round < 20; ++round) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // it parks
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // the thread parks
     const uint64_t before = thread.wake_ups();
     for (uint32_t i = 0; i < 5; ++i) ASSERT_EQ(thread.submit(numbered(i), {}), Submit::ok);
     EXPECT_EQ(thread.wake_ups(), before);
@@ -132,7 +132,7 @@ TEST(AgentThread, IsWokenOnceForAllThatWasSubmitted) {
   }
 }
 
-// Whose device still writes for some turns after the last message.
+// An agent whose device still writes for some turns after the last message.
 class SlowToEnd final : public Agent {
  public:
   explicit SlowToEnd(uint32_t turns) : turns_(turns) {}
@@ -163,7 +163,7 @@ class SlowToEnd final : public Agent {
   std::thread::id driver_;
 };
 
-// A device tells only the thread that asked: nobody else could wait for what is in flight.
+// A device signals only the thread that drives it, so only that thread can wait for what is in flight.
 TEST(AgentThread, WaitsInItsOwnThreadForWhatADeviceStillWrites) {
   for (uint32_t turns = 1; turns < 200; ++turns) {
     SlowToEnd agent(turns);
@@ -174,7 +174,7 @@ TEST(AgentThread, WaitsInItsOwnThreadForWhatADeviceStillWrites) {
   }
 }
 
-// It fails with a message that it was sent: throws, or does not come back before it is let go.
+// An agent that fails at a given message: it throws, or does not return before it is released.
 class Failing final : public Agent {
  public:
   Failing(uint32_t at, bool throws) : at_(at), throws_(throws) {}
@@ -199,7 +199,7 @@ class Failing final : public Agent {
   std::atomic<bool> let_go_{false};
 };
 
-// Completions until nothing is open; those that came as lost.
+// Polls until nothing is open. Returns the number of messages completed as lost.
 uint32_t lost_of(AgentThread& thread) {
   std::array<Done, 3> done;
   uint32_t lost = 0;
@@ -226,26 +226,26 @@ TEST(AgentThread, WhatItThrowsLosesTheAgent) {
 }
 
 TEST(AgentThread, WhoAnswersNothingForTooLongIsLost) {
-  // Who is left behind is never destroyed.
+  // An agent that is left behind is never destroyed.
   static auto& agent = *new Failing(3, false);
   static auto& thread = *new AgentThread(agent, {.core = {}, .deadline_ns = 50'000'000});
   for (uint32_t i = 0; i < 2; ++i) ASSERT_EQ(thread.submit(numbered(i), {}), Submit::ok);
   EXPECT_EQ(lost_of(thread), 0u);
-  std::this_thread::sleep_for(std::chrono::milliseconds(80));  // with nothing to do, which is no delay
+  std::this_thread::sleep_for(std::chrono::milliseconds(80));  // idle time is not a delay
   for (uint32_t i = 2; i < 6; ++i) ASSERT_EQ(thread.submit(numbered(i), {}), Submit::ok);
   EXPECT_EQ(lost_of(thread), 4u);
   EXPECT_EQ(thread.lost_because(), "it has answered nothing for 0.05 s");
   EXPECT_TRUE(thread.is_stuck());
   ASSERT_EQ(thread.submit(numbered(6), {}), Submit::ok);
   EXPECT_EQ(lost_of(thread), 1u);
-  // It may come back, and is asked to end then; what it completes is nobody's.
+  // The stuck call may return later and then the thread ends. Its completions are discarded.
   thread.leave_behind();
   agent.let_go();
   while (thread.is_stuck()) std::this_thread::yield();
   EXPECT_EQ(thread.lost_because(), "it has answered nothing for 0.05 s");
 }
 
-// A process that stands still gives its agents no time.
+// The deadline does not run while the process is stopped.
 TEST(AgentThread, APauseOfTheProcessIsNoDelay) {
   static auto& agent = *new Failing(1, false);
   static auto& thread = *new AgentThread(agent, {.core = {}, .deadline_ns = 2'000'000'000});

@@ -9,7 +9,7 @@
 namespace tierd {
 namespace {
 
-constexpr uint64_t kLong = 60'000'000'000;  // a hang, where something does not wake
+constexpr uint64_t kLong = 60'000'000'000;  // a hang, if a wakeup is missing
 
 class Signal {
  public:
@@ -34,7 +34,7 @@ TEST(Waiter, WakesForEachWatchedDescriptorAgainAndAgain) {
   for (int i = 0; i < 50; ++i) {
     const Signal& signal = i % 3 == 0 ? a : b;
     std::thread other([&] { signal.raise(); });
-    waiter.wait(kLong);  // may come back early, for what was told before
+    waiter.wait(kLong);  // may return early because of an earlier notification
     other.join();
     waiter.wait(kLong);
     signal.clear();
@@ -46,7 +46,7 @@ TEST(Waiter, WhatIsReadableAlreadyDoesNotWait) {
   Waiter waiter;
   waiter.watch(a.fd());
   a.raise();
-  for (int i = 0; i < 10; ++i) waiter.wait(kLong);  // nobody read it: still there
+  for (int i = 0; i < 10; ++i) waiter.wait(kLong);  // not yet read, so it does not block
 }
 
 TEST(Waiter, StopWakesAndStaysUntilForgotten) {
@@ -59,7 +59,7 @@ TEST(Waiter, StopWakesAndStaysUntilForgotten) {
   waiter.stop();
   waiter.clear_stop();
   EXPECT_FALSE(waiter.stopping());
-  waiter.wait(1'000);  // comes back by itself
+  waiter.wait(1'000);  // returns by itself
   EXPECT_FALSE(waiter.stopping());
 }
 

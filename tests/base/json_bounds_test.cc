@@ -11,8 +11,7 @@ std::string said(const std::string& text, uint64_t most_values = UINT64_MAX) {
   return parsed.ok() ? "ok" : parsed.error().line();
 }
 
-// Found without parsing, whose time and memory would be the square of a number's digits, and 16 bytes a
-// value.
+// Checked without parsing, which would take time quadratic in a number's digits and 16 bytes a value.
 TEST(JsonBounds, WhatIsTooDeepTooMuchOrTooLongIsRefused) {
   EXPECT_EQ(said(std::string(64, '[') + std::string(64, ']')), "ok");
   EXPECT_EQ(said(std::string(65, '[')), "file: JSON nested deeper than 64 levels");

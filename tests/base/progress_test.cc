@@ -1,4 +1,4 @@
-// What a long job says of itself where nobody sees a bar.
+// The lines of a long job where standard error is no terminal.
 #include "core/base/progress.h"
 
 #include <gmock/gmock.h>

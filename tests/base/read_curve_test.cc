@@ -17,14 +17,14 @@ TEST(ReadCurve, GivesWhatWasMeasuredAndLinesBetween) {
   EXPECT_DOUBLE_EQ(curve.rate(16384, true), 1.0e9);
   const double small = 4096 / 0.4e9, large = 16384 / 1.0e9;
   EXPECT_DOUBLE_EQ(curve.seconds(8192, 8192, true), small + (large - small) / 3);
-  // Below and beyond.
+  // Sizes below and above the measured ones.
   EXPECT_DOUBLE_EQ(curve.seconds(2048, 2048, true), small);
   EXPECT_DOUBLE_EQ(curve.rate(1 << 20, true), 1.5e9);
   // Ten reads take ten times as long as one.
   EXPECT_DOUBLE_EQ(curve.seconds(163840, 16384, true), 10 * large);
 }
 
-// A disk reads whole blocks, and of what begins anywhere more of them.
+// A disk reads whole blocks. A read with an arbitrary offset touches more of them.
 TEST(ReadCurve, CountsTheBlocksThatAreTouched) {
   const ReadCurve curve({{4096, 1e9}, {1 << 20, 1e9}});
   EXPECT_DOUBLE_EQ(curve.seconds(5000, 5000, true), 8192 / 1e9);
@@ -32,7 +32,7 @@ TEST(ReadCurve, CountsTheBlocksThatAreTouched) {
   EXPECT_DOUBLE_EQ(curve.seconds(8192, 8192, true), 8192 / 1e9);
 }
 
-// Against counting: pieces drawn at random, read in runs over gaps of every length.
+// Compares with counting: drawn pieces, read in runs over gaps of every length.
 TEST(ReadCurve, JoinsReadsOverTheBestGap) {
   const ReadCurve curve = steady_disk(20e-6, 2e9);
   std::mt19937 random(1);

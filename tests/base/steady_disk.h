@@ -1,4 +1,4 @@
-// A disk that can be computed by hand.
+// A disk whose times can be computed by hand.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace tierd {
 
-// Its requests take `each` seconds beside their bytes, which come at `rate` bytes a second.
+// Each request takes `each` seconds plus its bytes at `rate` bytes a second.
 inline ReadCurve steady_disk(double each, double rate) {
   std::vector<ReadCurve::Point> points;
   for (uint64_t bytes = 4096; bytes <= (1 << 20); bytes *= 2) {

@@ -1,4 +1,4 @@
-// A fresh folder under the test's temporary directory, removed with all it holds.
+// A fresh folder under the test's temporary directory, removed with its contents.
 #pragma once
 
 #include <filesystem>

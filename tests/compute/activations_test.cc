@@ -76,7 +76,7 @@ TEST_P(ActivationKernels, NormsWorkInPlace) {
   EXPECT_EQ(apart, in_place);
 }
 
-// Every function, alone and with a factor, on every length, and where exponentials overflow.
+// Every function, with and without a factor, on every length, and where exponentials overflow.
 TEST_P(ActivationKernels, ActivateFollowsItsTwin) {
   Random random(4);
   for (const auto& [function, threshold] : kFunctions) {
@@ -88,7 +88,7 @@ TEST_P(ActivationKernels, ActivateFollowsItsTwin) {
         std::vector<float> want(n), got(n);
         scalar().activate(f, t, x.data(), times, n, want.data());
         kernels().activate(f, t, x.data(), times, n, got.data());
-        // GELU's two halves cancel far below zero: what is left is exact in relation to x alone.
+        // Far below zero GELU's halves cancel: the result is exact only relative to x.
         for (uint32_t i = 0; i < n; ++i) {
           const float scale = std::max(std::fabs(want[i]), x[i] < 0 ? 0.05f * std::fabs(x[i]) : 0.0f);
           ASSERT_NEAR(want[i], got[i], 1e-5f * scale + 1e-30f) << x[i];
@@ -150,7 +150,7 @@ TEST_P(ActivationKernels, HalvesOfEveryMagnitude) {
   EXPECT_EQ(want, got);
 }
 
-// The order of the sums is of 16 lanes on every instruction set.
+// Every instruction set sums in the order of 16 lanes.
 TEST(ActivationSets, AgreeBitForBit) {
   const auto sets = simd_sets();
   if (sets.size() < 2) GTEST_SKIP() << "this processor has fewer than two SIMD sets";

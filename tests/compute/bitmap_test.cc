@@ -19,7 +19,7 @@ struct alignas(64) Line {
   std::byte bytes[64];
 };
 
-// Row groups of which about `percent` are not zero, dense and as a bitmap that ends where its memory does.
+// Row groups, about `percent` of them not zero, dense and as a bitmap that ends where its memory does.
 struct Pruned {
   Pruned(Encoding e, uint32_t groups_, uint32_t cols_, uint32_t percent, Random& random)
       : encoding(e), groups(groups_), cols(cols_), bitmap(*Bitmap::of(e, true)) {
@@ -54,7 +54,7 @@ struct Pruned {
   std::vector<std::byte> packed;
 };
 
-// Bits, so that zeros keep their sign; a NaN equals itself.
+// Returns the bits, so that zeros keep their sign and a NaN equals itself.
 std::vector<uint32_t> bits_of(const std::vector<float>& values) {
   std::vector<uint32_t> bits(values.size());
   std::memcpy(bits.data(), values.data(), values.size() * sizeof(float));
@@ -83,7 +83,7 @@ TEST_P(BitmapKernels, ExpandWhatTheLayoutCompressed) {
         EXPECT_EQ(kernels().expand_bitmap(bitmap, packed.data(), {values, end}, elements, out.data()), end);
         ASSERT_EQ(out, dense) << elements << " elements of " << bitmap.element_bytes << ", " << percent
                               << " %";
-        // A slot whose bits ask for more than it has.
+        // A slot whose bits claim more values than it has.
         if (values != end) {
           EXPECT_EQ(kernels().expand_bitmap(bitmap, packed.data(), {values, end - 1}, elements, out.data()),
                     nullptr);

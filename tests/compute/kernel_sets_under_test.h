@@ -1,4 +1,4 @@
-// Every SIMD kernel set that this processor can run, as a test parameter.
+// Provides every SIMD kernel set that this processor can run as a test parameter.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ inline std::vector<std::string_view> simd_sets() {
   return names;
 }
 
-// A test name may hold letters and digits only.
+// A test name may contain only letters and digits.
 inline std::string test_name(std::string_view set) {
   std::string name(set);
   std::replace(name.begin(), name.end(), '-', '_');
@@ -38,7 +38,7 @@ class KernelSet : public testing::TestWithParam<std::string_view> {
 
 }  // namespace tierd
 
-// Instantiates `suite`, a KernelSet, for all SIMD sets. None is a machine without AVX2.
+// Instantiates `suite`, a KernelSet, for all SIMD sets. A machine without AVX2 has none.
 #define TIERD_ALL_KERNEL_SETS(suite)                                    \
   GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(suite);                 \
   INSTANTIATE_TEST_SUITE_P(Simd, suite, testing::ValuesIn(simd_sets()), \

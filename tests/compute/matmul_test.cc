@@ -15,13 +15,13 @@
 namespace tierd {
 namespace {
 
-// `cols` in whole blocks.
+// Rounds `cols` up to whole blocks.
 uint32_t in_blocks(Encoding e, uint32_t cols) {
   return static_cast<uint32_t>(align_up(cols, block_values(e)));
 }
 constexpr float kUntouched = -12345.0f;
 
-// Row groups, 64 B aligned as the contract asks.
+// Row groups aligned to 64 bytes, as the kernels require.
 class Weights {
  public:
   Weights(Encoding encoding, uint32_t groups, uint32_t cols)
@@ -39,7 +39,7 @@ class Weights {
     }
     return w;
   }
-  // Any bytes, with scales that are finite: reaches every value that the encoding can hold.
+  // Returns random bytes with finite scales: they reach every value that the encoding can hold.
   static Weights any_bytes(Encoding e, uint32_t groups, uint32_t cols, Random& random) {
     Weights w(e, groups, cols);
     for (size_t i = 0; i < w.bytes_; ++i) w.bytes()[i] = static_cast<std::byte>(random.below(256));
@@ -75,7 +75,7 @@ class Weights {
   std::vector<Line> lines_;
 };
 
-// Activations of some tokens, in both forms.
+// The activations of some tokens, in both forms.
 struct Activations {
   Activations(uint32_t tokens_, uint32_t cols, size_t ldx_) : tokens(tokens_), ldx(ldx_), x(tokens_ * ldx_) {
     if (cols % kQuantBlock == 0) quantized.resize(tokens, cols);
@@ -102,7 +102,7 @@ struct Output {
   std::vector<float> y;
 };
 
-// Bits, so that zeros keep their sign; any NaN equals any other.
+// Compares bits, so that zeros keep their sign; any NaN equals any other.
 void expect_same_bits(const Output& want, const Output& got, const char* what) {
   ASSERT_EQ(want.y.size(), got.y.size());
   for (size_t i = 0; i < want.y.size(); ++i) {
@@ -145,8 +145,8 @@ void expect_twin(const ComputeKernels& kernels, const Weights& w, const Activati
 class Matmul : public KernelSet {};
 TIERD_ALL_KERNEL_SETS(Matmul);
 
-// The scalar twin takes nearly all of the time: it is asked once a shape for all instruction sets, and of
-// long rows, whose blocks are all alike, for fewer shapes.
+// The scalar twin takes most of the time, so it runs once a shape for all instruction sets, and on fewer
+// shapes with long rows, whose blocks are all alike.
 TEST(MatmulTwins, EqualScalarBitForBitInEveryShape) {
   std::vector<const ComputeKernels*> sets;
   for (const std::string_view set : simd_sets()) sets.push_back(kernels_by_name(set));
@@ -169,7 +169,7 @@ TEST(MatmulTwins, EqualScalarBitForBitInEveryShape) {
 TEST_P(Matmul, EqualsScalarOverSeveralPanelsAndStrips) {
   Random random(2);
   for (const Encoding e : kAllEncodings) {
-    const uint32_t two_panels = in_blocks(e, 2144);  // of int8 and more of floats, and a rest
+    const uint32_t two_panels = in_blocks(e, 2144);  // two panels of int8, more of floats, and a rest
     const auto wide = Weights::random(e, 3, two_panels, random);
     expect_twin(kernels(), wide, Activations::random(17, two_panels, random));
     const auto tall = Weights::random(e, 19, in_blocks(e, 64), random);  // two strips of groups and a rest
@@ -204,7 +204,7 @@ TEST_P(Matmul, EveryStoredValueAndScale) {
   }
 }
 
-// The largest products that the integer sums meet: weights of -128, -8 and 7 by activations of +-127.
+// The largest products in the integer sums: weights of -128, -8 and 7 by activations of +-127.
 TEST_P(Matmul, ExtremesDoNotSaturate) {
   for (const Encoding e : {Encoding::q8_0, Encoding::q4_0}) {
     for (const int fill : {0x00, 0xff}) {
@@ -258,7 +258,7 @@ TEST_P(Matmul, NotANumberReachesTheResult) {
   }
 }
 
-// A row's bits depend on no batch, no neighbour and no cut of the work.
+// A row's bits depend neither on the batch, nor on neighbours, nor on the division of the work.
 TEST_P(Matmul, IndependentOfBatchAndChunk) {
   Random random(7);
   for (const Encoding e : kAllEncodings) {
@@ -308,7 +308,7 @@ TEST(Scalar, IsTheProductOfTheUnpackedRows) {
   }
 }
 
-// Rounded activations that lose nothing: the product of int8 is that of the values.
+// With activations that round exactly, the int8 product equals that of the values.
 TEST(Scalar, Int8IsTheProductOfTheUnpackedRows) {
   Random random(9);
   for (const Encoding e : kAllEncodings) {
@@ -325,7 +325,7 @@ TEST(Scalar, Int8IsTheProductOfTheUnpackedRows) {
   }
 }
 
-// K-quants and f32 activations: the bits of the same values stored in f32.
+// K-quants with f32 activations give the bits of the same values stored in f32.
 TEST_P(Matmul, KQuantsAreTheirValues) {
   Random random(10);
   for (const Encoding e : {Encoding::q4_k, Encoding::q5_k, Encoding::q6_k}) {

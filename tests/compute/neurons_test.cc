@@ -1,4 +1,4 @@
-// Rows and columns of neurons, wherever their slots are.
+// Rows and columns of neurons in slots at arbitrary places.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -23,7 +23,7 @@ std::vector<float> random_values(size_t n, Random& random) {
   return x;
 }
 
-// Rows or columns in slots, 64 B aligned, in another order than their numbers.
+// Rows or columns in slots aligned to 64 bytes, in another order than their numbers.
 class Slots {
  public:
   using Encode = void (*)(Encoding, std::span<const float>, std::span<std::byte>);
@@ -53,7 +53,7 @@ class Columns : public Slots {
  public:
   Columns(Encoding e, uint32_t n, uint32_t values, Random& random)
       : Slots(encode_column, e, n, values, random), encoding_(e), values_(values) {}
-  // The first n; after them come the first ones again.
+  // Returns the first n columns, with the first n / 2 again as the next ones.
   ColumnRun run(size_t n) const { return {encoding_, values_, get(n), get(n / 2)}; }
 
  private:
@@ -140,7 +140,7 @@ TEST_P(Neurons, Int8SumsEqualTheirTwinBitForBit) {
   }
 }
 
-// How far int8 is from the same sums in floats.
+// Compares int8 sums with the same sums in floats.
 TEST_P(Neurons, Int8SumsAreNearThoseInFloats) {
   Random random(6);
   constexpr uint32_t kCols = 1024;
@@ -162,8 +162,8 @@ TEST_P(Neurons, Int8SumsAreNearThoseInFloats) {
   }
 }
 
-// A factor that is not a number, or too large for one, reaches every output that it has a part in; one that
-// is too small for a reciprocal is zero.
+// A factor that is NaN, infinite or too large reaches every output to which it contributes. A factor too
+// small for a reciprocal counts as zero.
 TEST_P(Neurons, Int8SumsOfStrangeFactors) {
   Random random(7);
   constexpr uint32_t kCols = 544;
@@ -208,7 +208,7 @@ TEST_P(Neurons, Int8BitsDependOnNoBatchAndNoSplit) {
   }
 }
 
-// Neither the batch nor who shares the columns shows in a row's bits.
+// A row's bits depend neither on the batch nor on the division of the columns.
 TEST_P(Neurons, BitsDependOnNoBatchAndNoSplit) {
   Random random(3);
   constexpr uint32_t kCols = 4096, kTokens = 9, kRows = 40;

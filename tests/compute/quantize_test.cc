@@ -11,7 +11,7 @@ namespace {
 
 class Quantize : public KernelSet {
  protected:
-  // Quantizes one row by both and compares; returns the twin's.
+  // Quantizes one row with both and compares. Returns the twin's row.
   QuantizedRows expect_twin(const std::vector<float>& x) const {
     QuantizedRows want, got;
     double want_squares[2] = {}, got_squares[2] = {};

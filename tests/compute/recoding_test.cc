@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::byte kUntouched{0xa5};
 
-// Blocks as weights have them, and such as no quantizer likes.
+// Returns blocks typical of weights, and blocks that are hard to quantize.
 std::vector<float> hard_blocks(Random& random) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -29,10 +29,10 @@ std::vector<float> hard_blocks(Random& random) {
   for (int n = 0; n < 50; ++n) block([&](uint32_t) { return random.symmetric(); });
   block([](uint32_t) { return 0.0F; });
   block([](uint32_t) { return -0.0F; });
-  // Two of the same magnitude: the first one's sign counts.
+  // Two values of the same magnitude: the sign of the first one decides.
   block([](uint32_t i) { return i == 9 ? 0.5F : i == 20 ? -0.5F : 0.1F; });
   block([](uint32_t i) { return i == 30 ? 0.5F : i == 20 ? -0.5F : 0.1F; });
-  // Halves between two steps.
+  // Values halfway between two steps.
   block([](uint32_t i) { return i == 0 ? 127.0F : static_cast<float>(i) - 15.5F; });
   block([](uint32_t i) { return i == 31 ? -8.0F : static_cast<float>(i % 16) - 7.5F; });
   for (const float scale : {1e-9F, 1e-7F, 3e-6F, 6e-5F, 60000.0F, 1e9F})
@@ -88,7 +88,7 @@ std::vector<float> some(uint64_t n, Random& random) {
   for (float& value : values) value = random.symmetric();
   return values;
 }
-// What `encoding` makes of them.
+// Returns the values after encoding and decoding.
 std::vector<float> kept_by(Encoding encoding, const std::vector<float>& values) {
   std::vector<std::byte> bytes(encoded_bytes(encoding, values.size()));
   encode(encoding, values, bytes);
@@ -168,7 +168,7 @@ TEST_P(NeuronRecodingOf, ExpertsGivesWhatTheStoreWouldHave) {
   }
 }
 
-// Pieces may be encoded one by one, and lie anywhere.
+// Pieces may be encoded one by one at any place.
 TEST(NeuronRecoding, PiecesCoverTheNeuron) {
   for (const Cut& cut : {Cut(Bundles{.width = 96, .inner = 3, .gated = true}),
                          Cut(Experts{.width = 64, .inner = 96, .experts = 2})}) {

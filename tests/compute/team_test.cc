@@ -59,8 +59,8 @@ TEST(Team, OneLaunchAfterTheOther) {
 TEST(Team, ParkedWorkersWake) {
   Team team({.workers = 3, .spin_ns = 0});
   for (int round = 0; round < 20; ++round) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));  // time to park; nothing depends on it
-    // Each piece waits until all three are taken: only different workers can take them.
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));  // time to park; no result depends on it
+    // Each piece waits until all three are taken, so different workers must take them.
     std::atomic<int> taken{0};
     team.run(3, 1, kDear, [&](uint64_t, uint64_t, uint32_t) {
       ++taken;
@@ -77,7 +77,7 @@ TEST(Team, EndsWhileItsWorkersParkOrSpin) {
   }
 }
 
-// The threads that were started end, and the exception reaches the maker of the team.
+// Threads that have started end, and the exception reaches the creator of the team.
 TEST(TeamDeathTest, AThreadThatCannotBeHadIsAnException) {
   if (kSanitized) GTEST_SKIP() << "sanitizers take terabytes of addresses";
   const auto make = [] {

@@ -26,7 +26,7 @@ class ConfigTest : public testing::Test {
   void TearDown() override {
     if (!path_.empty()) unlink(path_.c_str());
   }
-  // The error of a file, without its name.
+  // Returns the error of a file without the file's name.
   std::string error_of(const std::string& text) {
     const auto config = load_config(file(text), {});
     if (config.ok()) return "accepted";
@@ -170,7 +170,7 @@ TEST_F(ConfigTest, EveryKeyCanBeSetByFileAndBySet) {
     const auto from_set = load_config("", {std::string(key.key) + "=" + key.value});
     ASSERT_TRUE(from_set.ok()) << from_set.error().line();
     EXPECT_TRUE(key.holds(*from_set));
-    // Quotes may be left out.
+    // The quotes may be omitted.
     std::string bare = key.value;
     std::erase(bare, '"');
     const auto from_bare = load_config("", {std::string(key.key) + "=" + bare});
@@ -192,7 +192,7 @@ TEST_F(ConfigTest, SetComesAfterTheFileAndInOrder) {
   EXPECT_EQ(config->context, 5u);
 }
 
-// What a plugin is told is kept for it, with where it was said.
+// Parameters of a plugin are kept for it, with the place where they were set.
 TEST_F(ConfigTest, OtherKeysOfAStrategyAreItsPlugins) {
   const std::string path = file("[cache]\nwindow = 5\naging = true\nshare = 0.5\norder = \"often\"\n");
   const auto config = load_config(path, {"cache.window=6", "predictor.rank=8"});
@@ -245,7 +245,7 @@ TEST_F(ConfigTest, OtherKeysOfATierAreItsAgents) {
   EXPECT_EQ(std::get<int64_t>(config->find_tier("flash")->settings[1].value), 6);
   ASSERT_EQ(config->find_tier("dram")->settings.size(), 1u);
   EXPECT_EQ(std::get<bool>(config->find_tier("dram")->settings[0].value), true);
-  // Another agent is not told what the file told the first.
+  // An agent of another kind does not receive the file's parameters.
   EXPECT_EQ(load_config(path, {"tiers.flash.kind="})->find_tier("flash")->settings.size(), 2u);
   EXPECT_EQ(load_config(path, {"tiers.flash.kind=nvme"})->find_tier("flash")->settings.size(), 0u);
   EXPECT_THAT(error_of("[tiers.flash.device]\nx = 1\n"),
@@ -337,7 +337,7 @@ TEST_F(ConfigTest, DepthSizeAndErrorsAreBounded) {
        {dotted + " = 1\n", "[" + dotted + "]\n", quoted + " = 1\n", "a = " + inner + "\n"})
     EXPECT_THAT(error_of("\n" + deep), testing::StartsWith("FILE:2: more than 64 tables or arrays"));
   EXPECT_THAT(set_error(dotted + "=1"), HasSubstr("more than 64"));
-  // Dots of strings, comments and numbers are none of a key's.
+  // Dots in strings, comments and numbers do not belong to a key.
   EXPECT_THAT(error_of("a = '" + dotted + "' # " + dotted + "\n"), HasSubstr("unknown key 'a'"));
   EXPECT_THAT(error_of("a = \"\"\"\n" + dotted + "\\\"\"\"\"\n"), HasSubstr("unknown key 'a'"));
   std::string numbers = "a = [";
@@ -358,7 +358,7 @@ TEST_F(ConfigTest, AnyBareWordIsAString) {
     ASSERT_TRUE(config.ok()) << config.error().line();
     EXPECT_EQ(config->model, path);
   }
-  EXPECT_EQ(set_error("model.path=a\tb\x01"), set_error("model.path=a\tb\x01"));  // an answer, whatever it is
+  EXPECT_EQ(set_error("model.path=a\tb\x01"), set_error("model.path=a\tb\x01"));  // the same answer twice
 }
 
 TEST_F(ConfigTest, WhatHasChangedIsNamed) {

@@ -1,4 +1,4 @@
-// An agent whose memory lies over another one, from which its moves make other editions (kRecode).
+// An agent whose memory lies over another one. Its moves make other editions (kRecode).
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ class AgentAbove {
   static constexpr uint32_t kMade = 1;  // the edition that moves make of the plan's first one
   static constexpr uint64_t kArena = 1 << 20, kStaging = 4096;
 
-  // `stored` is what lies below, and outlives it; edition kMade has these encodings.
+  // `stored` is the memory below and must outlive this object. Edition kMade has the encodings `made`.
   AgentAbove(PrunedNeurons& stored, const Encodings& made) : plan_(plan_of_pruned(stored, false, 1)) {
     pools_.add_memory(kBelow, std::as_writable_bytes(std::span(stored.memory)));
     plan_.editions.push_back(made);
@@ -34,7 +34,7 @@ class AgentAbove {
     agent_ = std::move(*agent);
   }
 
-  // Also notes in `crossing` what the agent says of it.
+  // Also stores in `crossing` what the agent reports about the move.
   Done move(std::span<const Unit> units, std::span<const uint32_t> neurons, uint64_t unit_bytes,
             MemoryId from = kBelow) {
     Message message;

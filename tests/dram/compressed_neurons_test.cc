@@ -1,4 +1,4 @@
-// Neurons that are kept as bitmaps give the bits of the dense ones, and are refused where they are malformed.
+// Neurons kept as bitmaps give the bits of dense ones; malformed ones are refused.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -15,7 +15,7 @@ namespace {
 constexpr BufferId kIn = 0, kOut = 1;
 constexpr uint32_t kRows = 3;
 
-// What the site gives to some random rows, or nothing.
+// Returns the site's results for some random rows, or nothing on failure.
 std::optional<std::vector<float>> results(const PrunedNeurons& neurons, bool gather, uint32_t workers) {
   const ComputePlan plan = plan_of_pruned(neurons, gather, kRows);
   const uint32_t width = std::max(inputs(neurons.cut), outputs(neurons.cut));
@@ -53,11 +53,11 @@ TEST(CompressedNeurons, GiveTheBitsOfTheDenseOnes) {
   }
 }
 
-// What a forged store could hold: bits that say more values than there are, or fewer. Nothing beyond is read,
-// as AddressSanitizer knows.
+// A forged store's bitmaps that claim more or fewer values than there are. AddressSanitizer shows that
+// nothing beyond is read.
 TEST(CompressedNeurons, AreRefusedWhereTheirBitsSayOtherwise) {
   for (const PrunedCase& tried : pruned_cases()) {
-    if (tried.gather) continue;  // reads what it needs alone
+    if (tried.gather) continue;  // a gather reads only what it needs
     for (const bool more : {true, false}) {
       PrunedNeurons neurons(tried.cut, true, Random(2));
       std::byte* const bits = neurons.memory[neurons.units.back().place].bytes;

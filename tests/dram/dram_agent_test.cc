@@ -11,7 +11,7 @@
 namespace tierd {
 namespace {
 
-// A site with one neuron of 16 rows of 8 columns; weights are all one, so that outputs are the sum of inputs.
+// A site with one neuron of 16 rows of 8 columns, all weights one: each output is the sum of the inputs.
 class DramWorld {
  public:
   explicit DramWorld(uint64_t arena_bytes = 4096, Cut cut = Rows{.n_in = 8, .stacked = {16}, .rows = 16}) {
@@ -46,7 +46,7 @@ class DramWorld {
   void end() { agent_.reset(); }
   std::span<std::byte> memory() const { return pools_.memory(kMemory); }
   Request work() { return about(Op::run, {0, 64}, kRunBefore | kRunAfter); }
-  // Without units.
+  // A message without units.
   Request control(Op op, uint8_t flags = 0) {
     Request request;
     request.message.id = {next_++, 1};
@@ -86,7 +86,7 @@ class DramWorld {
 
 INSTANTIATE_TEST_SUITE_P(Dram, AgentConformance, testing::ValuesIn(rule_cases("dram")), case_name);
 
-// Input before the neurons, results before the segment after; the named columns alone.
+// Takes the input before the neurons and the results before the segment after, only in the named columns.
 TEST(DramAgent, TakesColumnsOfOthers) {
   DramWorld world;
   std::vector<float> input(8, 100.0f), results(16, 1000.0f);
@@ -138,7 +138,7 @@ TEST(DramAgent, RunsSegmentsAroundTheNeurons) {
   ask(world.work(), kRunBefore | kRunAfter);
   EXPECT_EQ(world.buffer(1)[3], 64.0f);
   EXPECT_EQ(world.buffer(0)[0], 4.0f);
-  // Where not all neurons of a site are computed, the results of the others are zero.
+  // With kPartial, the results of neurons that are not computed are zero.
   ask(run, kRunBefore | kPartial);
   EXPECT_EQ(world.buffer(1)[3], 0.0f);
   EXPECT_EQ(world.buffer(1)[15], 0.0f);
@@ -203,7 +203,7 @@ TEST(DramAgent, MovesTheBytesOfEachNeuronAlone) {
   EXPECT_EQ(memory[4096 + 1023], std::byte{5});
 }
 
-// It writes down what it hears, and how many pages of the arena were there then.
+// Records each report of kept pages and how many pages of the arena were present at that time.
 class PageWitness final : public PageListener {
  public:
   void pages_kept(std::span<const std::byte> memory, std::span<const PageRange> kept) override {
@@ -217,8 +217,8 @@ class PageWitness final : public PageListener {
   std::string text;
 };
 
-// Who knows pages hears of it before they go, and of those that came when they are there: the staging's
-// always stay.
+// Listeners learn which pages stay before the others are returned, and learn of new pages once these are
+// present. The staging's pages always stay.
 TEST(DramAgent, SaysWhichPagesStay) {
   constexpr uint64_t kArena = 1024 * 4096;
   DramWorld world(kArena);
@@ -232,7 +232,7 @@ TEST(DramAgent, SaysWhichPagesStay) {
     return witness.text;
   };
   EXPECT_EQ(after_resize({0, kArena / 64}), "0-1024 1024-1026 of 1024; 0-1024 1024-1026 of 1024");
-  // What is less than a huge page may be given other pages.
+  // A part of a huge page may be given other pages.
   EXPECT_EQ(after_resize({64 + 1, 1000 * 64 + 1}), "1024-1026 of 1024; 1-512 512-1001 1024-1026 of 1000");
   EXPECT_EQ(after_resize({1, 2}), "1024-1026 of 1000; 0-1 1024-1026 of 1");
   witness.text.clear();
@@ -247,7 +247,7 @@ TEST(DramAgent, ArenaStagingAndTensorsFollowEachOther) {
   EXPECT_EQ(reinterpret_cast<uintptr_t>(world.memory().data()) % 4096, 0u);
 }
 
-// What strategies ask for; columns of one matrix, rows that fill no whole group.
+// Products that strategies request: columns of one matrix, and rows that do not fill a whole group.
 TEST(DramAgent, ProductsOfPackedMatrices) {
   DramWorld world;
   constexpr uint32_t kIn = 3, kOut = 17;

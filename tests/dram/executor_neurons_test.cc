@@ -1,4 +1,4 @@
-// The neurons of a site against plain loops.
+// Compares the neurons of a site with plain loops.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -49,7 +49,7 @@ Weights make_weights(Encoding encoding, uint32_t rows, uint32_t cols, uint32_t r
   return w;
 }
 
-// A memory with the neurons in any order, far apart.
+// A memory with the neurons in arbitrary order, far apart.
 struct Placed {
   explicit Placed(const Weights& w) {
     uint64_t slot = 0;
@@ -69,7 +69,7 @@ struct Placed {
   std::vector<Unit> units;
 };
 
-// `encodings`: of its editions; none: one, in that of the weights.
+// `encodings`: one for each edition; empty: one edition in the weights' encoding.
 Executor site_executor(const Weights& w, bool gather, bool int8, Team& team, const ComputeKernels& kernels,
                        const std::vector<Encoding>& encodings = {}) {
   ComputePlan plan;
@@ -148,7 +148,7 @@ TEST(Executor, NeuronsInAnyOrderAndNumberGiveTheSameBits) {
   }
 }
 
-// Each message is about one edition: a neuron gives what it gives where that edition is the only one.
+// Each message has one edition. A neuron's results equal those where that edition is the only one.
 TEST(Executor, NeuronsOfSeveralEditions) {
   Random random(7);
   const std::vector<Encoding> encodings = {Encoding::f16, Encoding::q8_0, Encoding::q4_0};
@@ -169,7 +169,7 @@ TEST(Executor, NeuronsOfSeveralEditions) {
     return Row(out, out + 150);
   };
   for (const bool int8 : {false, true}) {
-    std::vector<Row> alone;  // [editions] of all neurons
+    std::vector<Row> alone;  // [editions], of all neurons
     for (size_t e = 0; e < encodings.size(); ++e) {
       Executor executor = site_executor(weights[e], false, int8, team, best_kernels());
       alone.push_back(

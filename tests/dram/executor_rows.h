@@ -1,4 +1,4 @@
-// What the tests of the executor share.
+// Functions shared by the executor's tests.
 #pragma once
 
 #include <vector>

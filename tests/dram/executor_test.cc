@@ -1,4 +1,4 @@
-// Every kind of step against plain loops.
+// Compares every kind of step with plain loops.
 #include "tiers/dram/executor.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 constexpr uint32_t kWidth = 40;  // not a multiple of a row group
 
 struct Machine {
-  // One site whose segment before is `program`; two buffers of kWidth.
+  // One site whose segment before is `program`, with two buffers of kWidth.
   explicit Machine(Program program, AttentionShape attention = {}, KvEncoding kv = KvEncoding::f32,
                    uint32_t workers = 1, const ComputeKernels& kernels = best_kernels())
       : team({.workers = workers}) {
@@ -91,7 +91,7 @@ TEST(Executor, NormsPickTheirRows) {
   }
 }
 
-// What experts compute from, and what they give.
+// The steps that select the inputs of experts and add their results.
 TEST(Executor, RowsArePickedAndAddedToAsMuchAsTheyChose) {
   Random random(4);
   const std::vector<RowInfo> chosen = {{11, 4, 0, 2}, {13, 9, 1, 0}};
@@ -140,7 +140,7 @@ TEST(Executor, AdditionsAndActivations) {
   const Row order = {1, 4, 0, 3, 6, 2, 5};
   struct Case {
     Step step;
-    std::function<Row(const Row& a, const Row& b, uint32_t position)> want;  // of b
+    std::function<Row(const Row& a, const Row& b, uint32_t position)> want;  // the expected contents of b
   };
   const std::vector<Case> cases = {
       {{.kind = StepKind::add, .in = kA, .out = kB, .width = kWidth},
@@ -213,7 +213,7 @@ TEST(Executor, RopeTurnsHeadsByPosition) {
     shape.head_dim = 8;
     shape.rope = style;
     shape.frequencies = {1.0f, 0.5f, 0.25f, 0.01f};
-    // three heads from column 8 on; the others stay
+    // three heads from column 8 on; the others are unchanged
     Machine machine({{.kind = StepKind::rope, .out = kA, .column = 8, .width = 24}}, shape);
     for (uint32_t round = 0; round < 2; ++round) {  // other positions with the same rows
       std::vector<RowInfo> rows = kRows;
@@ -258,7 +258,7 @@ TEST(Executor, AttentionOverTheCache) {
             shape, encoding, workers);
         std::vector<Row> history[2];  // by sequence
         for (uint32_t position = 0; position < 9; position += 2) {
-          // two rows of sequence 0 and one of sequence 1, which lags behind
+          // two rows of sequence 0 and one of sequence 1, which is behind
           std::vector<RowInfo> rows = {{0, position, 0, 0}, {0, position + 1, 0, 1}, {0, position / 2, 1, 2}};
           for (uint32_t i = 0; i < 3; ++i) {
             const Row x = random_row(random, kWidth);

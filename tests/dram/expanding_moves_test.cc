@@ -1,4 +1,4 @@
-// Moves that make dense neurons of bitmaps on their way (kRecode).
+// Moves that expand bitmaps to dense neurons (kRecode).
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -9,7 +9,7 @@
 namespace tierd {
 namespace {
 
-// All neurons, from their slots below to places here, a line of which is left between two.
+// All neurons, from their slots below to places here, with a gap of one line between two.
 struct Moves {
   std::vector<Unit> units;
   std::vector<uint32_t> neurons;

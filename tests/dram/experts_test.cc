@@ -1,4 +1,4 @@
-// Whole experts against plain loops; and that a row's bits depend on nothing but the experts it uses.
+// Compares whole experts with plain loops. A row's bits depend only on the experts it uses.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -20,7 +20,7 @@ constexpr uint32_t kTokens = 5;
 enum : BufferId { kIn, kOut, kHidden, kUp, kChoice, kInputs, kResults };
 const std::vector<RowInfo> kRows(kTokens);
 
-// Packed weights, and the same in plain order.
+// Packed weights, and the same weights in plain order.
 struct Mixture {
   Mixture(Encoding e, Random& random) : Mixture(e, e, random) {}
   Mixture(Encoding e, Encoding of_down, Random& random) : matrices{kWidth, kInner, e, e, of_down} {
@@ -32,7 +32,7 @@ struct Mixture {
     }
     x.resize(kTokens * kWidth);
     for (float& value : x) value = random.symmetric();
-    // Every row uses some, no row all, and one expert has no row.
+    // Each row uses some experts, none uses all, and one expert has no row.
     choice.resize(kTokens * kExperts);
     for (uint32_t t = 0; t < kTokens; ++t) {
       for (uint32_t expert = 0; expert + 1 < kExperts; ++expert)
@@ -62,7 +62,7 @@ struct Mixture {
                      {at + r * row_bytes, kGroupRows * row_bytes});
     }
   }
-  // Row r of gate (0), up (1) or down (2).
+  // Returns row r of gate (0), up (1) or down (2).
   const float* row(uint32_t expert, uint32_t matrix, uint32_t r) const {
     const uint32_t cols = matrix == 2 ? kInner : kWidth;
     return &plain[(uint64_t{expert} * 3 + matrix) * kInner * kWidth + uint64_t{r} * cols];
@@ -76,7 +76,7 @@ struct Mixture {
   std::vector<float> plain, x, choice;
 };
 
-// Calls with these experts each, one after the other. `most`: lines of scratch, and of a batch.
+// Makes one call with each list of experts. `most`: lines of scratch and of a batch.
 using Calls = std::vector<std::vector<uint32_t>>;
 std::vector<float> computed(Mixture& mixture, const Calls& calls, uint32_t workers = 1,
                             uint32_t tokens = kTokens, uint32_t first_token = 0, uint32_t most = kTokens) {

@@ -1,5 +1,4 @@
-// A feed-forward network cut into neurons, against plain loops; and that its bits depend on nothing but the
-// neurons.
+// Compares a feed-forward network cut into neurons with plain loops. Its bits depend only on the neurons.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,7 +14,7 @@
 namespace tierd {
 namespace {
 
-constexpr uint32_t kNeurons = 300;  // the last run of 64 is not whole
+constexpr uint32_t kNeurons = 300;  // the last run of 64 is incomplete
 constexpr uint32_t kWidth = 96;
 constexpr uint32_t kTokens = 3;
 constexpr BufferId kIn = 0, kOut = 1, kHidden = 2, kUp = 3, kContribution = 4;
@@ -59,12 +58,12 @@ struct Ffn {
   std::vector<float> gate_bias, up_bias, x;
 };
 
-// Calls with these neurons each, one after the other.
+// One call with each list of neurons.
 using Calls = std::vector<std::vector<uint32_t>>;
 
 struct Sums {
-  std::vector<float> out;           // [tokens x kWidth]
-  std::vector<float> contribution;  // [tokens x kNeurons], where it was measured
+  std::vector<float> out;           // [tokens][kWidth]
+  std::vector<float> contribution;  // [tokens][kNeurons], where it was measured
 };
 Sums compute(Ffn& ffn, const Calls& calls, Executor::Asked asked, uint32_t workers = 1,
              uint32_t tokens = kTokens, uint32_t first_token = 0) {
@@ -171,7 +170,7 @@ TEST(NeuronSums, BitsDependOnNeitherCallsNorWorkersNorBatch) {
   }
 }
 
-// A neuron whose sum is below the threshold adds nothing, not even to the sign of a zero.
+// A neuron whose sum is below the threshold adds nothing, and does not even change the sign of a zero.
 TEST(NeuronSums, InactiveNeuronsChangeNoBit) {
   Random random(3);
   Ffn ffn(Encoding::f32, false, random);
@@ -194,7 +193,7 @@ TEST(NeuronSums, InactiveNeuronsChangeNoBit) {
   EXPECT_EQ(0, std::memcmp(dense.data(), sparse.data(), dense.size() * sizeof(float)));
 }
 
-// Each row has the bits that it has alone, with its own neurons and no others.
+// Each row has the bits that it has alone, with only its own neurons.
 TEST(NeuronSums, RowsUseTheirOwnNeurons) {
   Random random(4);
   Ffn ffn(Encoding::f16, true, random);
@@ -227,7 +226,7 @@ TEST(NeuronSums, WhatEachNeuronGivesIsMeasuredWhoeverUsesIt) {
       double length = 0;
       for (const float value : down) length += double{value} * value;
       for (uint32_t t = 0; t < kTokens; ++t) {
-        // Alone, a neuron's result is what it gives.
+        // A neuron computed alone gives its contribution.
         const auto out = computed(ffn, {{neuron}}, 1, 1, t);
         double squares = 0;
         for (const float value : out) squares += double{value} * value;

@@ -1,5 +1,5 @@
-// Neurons of a site, half of whose weights are zero, dense or as bitmaps; and a plan that computes that site
-// alone.
+// Neurons of a site with half of the weights zero, dense or as bitmaps, and a plan that computes only that
+// site.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace tierd {
 
-// The neurons of a site in f16, half zero, one behind the other.
+// The neurons of a site in f16, half zero, one after the other.
 struct PrunedNeurons {
   struct alignas(64) Line {
     std::byte bytes[64];
@@ -59,14 +59,14 @@ struct PrunedCase {
 inline std::vector<PrunedCase> pruned_cases() {
   return {
       {"rows", Rows{.n_in = 72, .stacked = {100, 28, 22}, .rows = 48}},
-      {"rows of 2400 bytes", Rows{.n_in = 75, .stacked = {40}, .rows = 16}},  // half of a place at their end
+      {"rows of 2400 bytes", Rows{.n_in = 75, .stacked = {40}, .rows = 16}},  // the last place is half used
       {"gathered rows", Rows{.n_in = 72, .stacked = {40}, .rows = 32}, true},
       {"bundles", Bundles{72, 150, true}},
       {"bundles without gate", Bundles{40, 64, false}},
       {"columns", Columns{130, 72}}};
 }
 
-// Buffers 0 and 1 are what goes in and what comes out; for `rows` rows.
+// Buffer 0 is the input and buffer 1 the output, for `rows` rows.
 inline ComputePlan plan_of_pruned(const PrunedNeurons& neurons, bool gather, uint32_t rows) {
   ComputePlan plan;
   const uint32_t width = std::max(inputs(neurons.cut), outputs(neurons.cut));

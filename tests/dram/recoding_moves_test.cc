@@ -1,4 +1,4 @@
-// Moves that encode neurons anew on their way (kRecode).
+// Moves that encode neurons anew (kRecode).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace tierd {
 namespace {
 
-// Moves make q4_0 of the neurons in f16 that lie below.
+// An agent whose moves make q4_0 of f16 neurons below.
 class Above : public AgentAbove {
  public:
   explicit Above(PrunedNeurons& stored)
@@ -18,7 +18,7 @@ class Above : public AgentAbove {
         recodings_(recodings_of(plan())),
         n_(neurons(stored.cut)) {}
   const NeuronRecoding& recoding() const { return *recodings_[kMade]; }
-  // All neurons, to places here, a line of which is left between two.
+  // Returns all neurons with places here, with a gap of one line between two.
   std::vector<Unit> all_of(const PrunedNeurons& stored) const {
     std::vector<Unit> units;
     uint64_t place = 3;
@@ -28,7 +28,7 @@ class Above : public AgentAbove {
     }
     return units;
   }
-  // Moves that many neurons, the first ones.
+  // Moves the neurons in `units`, numbered from 0.
   Done move_first(std::span<const Unit> units, uint64_t unit_bytes, MemoryId from = kBelow) {
     std::vector<uint32_t> numbers;
     for (size_t i = 0; i < units.size(); ++i) numbers.push_back(static_cast<uint32_t>(i) % n_);

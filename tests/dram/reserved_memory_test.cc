@@ -22,7 +22,7 @@ uint64_t resident_bytes(const ReservedMemory& memory, uint64_t begin, uint64_t e
          static_cast<uint64_t>(std::ranges::count_if(pages, [](unsigned char p) { return (p & 1) != 0; }));
 }
 
-// What the system counts as this memory's, pages that it has not taken apart yet included.
+// Returns the bytes in huge pages that the system counts for this memory, including those not split yet.
 uint64_t huge_bytes(const ReservedMemory& memory) {
   std::ifstream in("/proc/self/smaps");
   const auto first = reinterpret_cast<uintptr_t>(memory.data());
@@ -81,10 +81,10 @@ TEST(ReservedMemory, WhatIsNotInUseIsGone) {
   const uint64_t size = memory->bytes().size();
   const std::vector<ReservedMemory::Range> all = {{0, size}};
   memory->use(size, all);
-  EXPECT_EQ(resident_bytes(*memory, 0, size), 0u);  // by use, not before
+  EXPECT_EQ(resident_bytes(*memory, 0, size), 0u);  // committed by use, not before
   std::fill(memory->bytes().begin(), memory->bytes().end(), std::byte{7});
   EXPECT_EQ(resident_bytes(*memory, 0, size), size);
-  // Within the first huge page, from the third on into the middle of the fourth, and the last pages.
+  // A part of the first huge page, the third page to the middle of the fourth, and the last pages.
   const std::vector<ReservedMemory::Range> some = {
       {64, 5000}, {2 * kHuge, 3 * kHuge + 100'000}, {8 * kHuge, size}};
   memory->use(size, some);
@@ -94,14 +94,14 @@ TEST(ReservedMemory, WhatIsNotInUseIsGone) {
   EXPECT_EQ(resident_bytes(*memory, 2 * kHuge, end), end - 2 * kHuge);
   EXPECT_EQ(resident_bytes(*memory, end, 8 * kHuge), 0u);
   EXPECT_EQ(resident_bytes(*memory, 8 * kHuge, size), 3 * kPage);
-  // No huge page is kept for the part of it that is in use.
+  // A huge page that is partly in use is split.
   EXPECT_LE(huge_bytes(*memory), kHuge);
   for (const auto& [begin, stop] : some) {
     EXPECT_TRUE(std::all_of(memory->data() + begin, memory->data() + stop,
                             [](std::byte b) { return b == std::byte{7}; }));
   }
   EXPECT_EQ(memory->bytes()[5 * kHuge], std::byte{0});
-  // And again: it comes back, empty.
+  // In use again: the pages return empty.
   memory->use(size, all);
   EXPECT_EQ(memory->bytes()[end], std::byte{0});
   memory->bytes()[end] = std::byte{8};
@@ -110,7 +110,7 @@ TEST(ReservedMemory, WhatIsNotInUseIsGone) {
   EXPECT_EQ(resident_bytes(*memory, 0, size), 3 * kPage);
 }
 
-// Whatever comes and goes: what stays in use keeps its bytes, all else is given back.
+// With any changes of use, pages in use keep their bytes, and all others are returned.
 TEST(ReservedMemory, WhatIsCommittedIsThereAndWhatItHeldStays) {
   auto memory = ReservedMemory::reserve(4 * kHuge);
   ASSERT_TRUE(memory.ok());

@@ -27,7 +27,7 @@ uint32_t greedy(std::span<const float> logits) {
   return static_cast<uint32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
 }
 
-// Takes the most probable token so many times, and keeps what it is told.
+// Takes the most probable token `most` times and records its calls.
 class Greedy final : public Continuation {
  public:
   explicit Greedy(size_t most) : most_(most) {}
@@ -61,7 +61,7 @@ class Greedy final : public Continuation {
   size_t most_;
 };
 
-// Knows what texts say, and guesses it but for every `wrong`-th token; 0: all of it is right.
+// Knows the texts and guesses them, with every `wrong`-th token wrong; 0: none.
 class Knowing final : public Drafter {
  public:
   Knowing(std::vector<Tokens> texts, size_t wrong) : texts_(std::move(texts)), wrong_(wrong) {}
@@ -113,7 +113,7 @@ class BatcherTest : public testing::Test {
   void finish() {
     while (batcher_->busy()) ASSERT_TRUE(batcher_->step().ok());
   }
-  // What a text is when there is no other.
+  // Returns a text's tokens when it is the only one.
   static Tokens alone(const Tokens& prompt, size_t most) { return alone(*world_, prompt, most); }
   static Tokens alone(const ModelWorld& world, const Tokens& prompt, size_t most) {
     const auto runtime = world.start();
@@ -141,7 +141,7 @@ class BatcherTest : public testing::Test {
   Batcher::Id id_ = 0;
 };
 
-// Right or wrong, few rows or many, one text or several: guesses change when tokens come, not which they are.
+// Guesses change when tokens are computed, not which: right or wrong, few rows or many, one text or several.
 TEST_F(BatcherTest, GuessesChangeNoText) {
   Random random(7);
   std::vector<Tokens> prompts, expected, whole;
@@ -244,7 +244,7 @@ TEST_F(BatcherTest, EachTextIsWhatItIsAlone) {
     for (size_t i = 0; i < prompts.size(); ++i) {
       texts.push_back(add(prompts[i], lengths[i]));
       if (i % 5 != 0) continue;
-      ASSERT_TRUE(batcher_->step().ok());  // they come one after the other
+      ASSERT_TRUE(batcher_->step().ok());  // the texts arrive one after the other
     }
     finish();
     for (size_t i = 0; i < texts.size(); ++i) {
@@ -268,7 +268,7 @@ TEST_F(BatcherTest, ASharedStepReadsOnceForAll) {
   };
   (void)read_bytes(1);
   const uint64_t one = read_bytes(1);
-  EXPECT_LT(read_bytes(8), one + one / 10);  // the embedding's rows are eight
+  EXPECT_LT(read_bytes(8), one + one / 10);  // plus eight rows of the embedding
 }
 
 TEST_F(BatcherTest, WhatWasComputedBeforeIsNotComputedAgain) {
@@ -276,7 +276,7 @@ TEST_F(BatcherTest, WhatWasComputedBeforeIsNotComputedAgain) {
   Tokens prompt = {1, 17, 250, 33, 33, 299, 4, 90};
   const auto first = add(prompt, 4);
   finish();
-  prompt.insert(prompt.end(), first->tokens.begin(), first->tokens.end());  // the last was never fed
+  prompt.insert(prompt.end(), first->tokens.begin(), first->tokens.end());  // the last token was never fed
   prompt.push_back(5);
   const auto second = add(prompt, 3);
   finish();
@@ -284,7 +284,7 @@ TEST_F(BatcherTest, WhatWasComputedBeforeIsNotComputedAgain) {
   EXPECT_EQ(second->tokens, alone(prompt, 3));
   EXPECT_EQ(batcher_->counters().cached_tokens, 11u);
 
-  // The same once more: the last token is computed, for its logits.
+  // Again: only the last token is computed, for its logits.
   const auto third = add(prompt, 3);
   finish();
   EXPECT_EQ(third->progress.front().cached, prompt.size() - 1);
@@ -304,7 +304,7 @@ TEST_F(BatcherTest, ATextGoesWhereItHasMostInCommonElseWhereNobodyWasForLong) {
     return text->progress.front().cached;
   };
   EXPECT_EQ(cached({1, 20, 30, 40, 99}), 4u);
-  // One token in common with all: the place of a, the oldest, is taken, and the others stay.
+  // Only one token in common with each: the text takes the place of a, the oldest, and the others stay.
   EXPECT_EQ(cached({1, 200, 201, 202}), 1u);
   EXPECT_EQ(cached({1, 7, 7, 7, 8}), 4u);
   EXPECT_EQ(cached({1, 20, 30, 40, 99, 98}), 5u);
@@ -374,12 +374,12 @@ TEST_F(BatcherTest, ACancelledTextEndsWhereverItIsAndTheOthersGoOn) {
   EXPECT_TRUE(waits->progress.empty());
   batcher_->cancel(prompt_id);
   EXPECT_EQ(in_prompt->end, TextEnd::cancelled);
-  batcher_->cancel(prompt_id);  // it is over
+  batcher_->cancel(prompt_id);  // already over
   batcher_->cancel(12345);
   finish();
   EXPECT_EQ(stays->tokens, alone({1, 2, 3}, 6));
   EXPECT_EQ(last->tokens, alone({4, 5}, 5));
-  // What the cancelled one had computed is used.
+  // The cancelled text's computed tokens are used.
   const auto again = add(Tokens(30, 9), 5);
   finish();
   EXPECT_EQ(again->tokens, alone(Tokens(30, 9), 5));
@@ -400,7 +400,7 @@ TEST_F(BatcherTest, PromptsAndDecodingTakeTurns) {
   finish();
 }
 
-// The row of the embedding that holds one token is damaged.
+// The embedding row of one token is damaged.
 TEST_F(BatcherTest, AFailedReadEndsTheTextsThatNeedItAndNoOther) {
   ModelConfig config = small_opt();
   config.tied_embeddings = false;
@@ -446,7 +446,7 @@ TEST_F(BatcherTest, AFailedReadEndsTheTextsThatNeedItAndNoOther) {
   EXPECT_THAT(texts[1]->error, HasSubstr(std::string(kDataFile)));
   EXPECT_EQ(texts[2]->tokens, last);
 
-  // Each is being tried by itself when one of them leaves.
+  // One of the texts leaves while each is tried separately.
   add_all();
   ASSERT_TRUE(batcher.step().ok());
   batcher.cancel(ids[0]);

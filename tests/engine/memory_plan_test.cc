@@ -14,7 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// A store of this shape, without weights.
+// Returns a store of this shape without weights.
 Manifest store_of(const std::string& shape, Encoding encoding, Layout layout = Layout::row) {
   const auto config = read_shape(shape);
   EXPECT_TRUE(config.ok()) << config.error().line();
@@ -23,7 +23,7 @@ Manifest store_of(const std::string& shape, Encoding encoding, Layout layout = L
   return std::move(*plan);
 }
 
-// A plan of one tier.
+// The plan of a single tier.
 struct OneTier : TierMemory {
   ModelOptions model;
 };
@@ -54,7 +54,7 @@ uint64_t largest_slot(const Manifest& manifest) {
   return largest;
 }
 
-// What must hold of every plan.
+// Expects the invariants of every plan.
 void expect_sound(const OneTier& plan, const Manifest& manifest, const MemoryRequest& request) {
   EXPECT_LE(plan.tensors + plan.tables + plan.kv + plan.activations + plan.staging + plan.bounce +
                 plan.direct + plan.arena,
@@ -78,7 +78,7 @@ void expect_sound(const OneTier& plan, const Manifest& manifest, const MemoryReq
   EXPECT_EQ(plan.kv, kv_bytes(compute));
 }
 
-// From the least capacity to all.
+// Shares from the least capacity to all.
 const std::vector<double> kParts = kSanitized ? std::vector{0.0, 0.003, 0.1, 1.0}
                                               : std::vector{0.0, 1e-5, 0.001, 0.01, 0.1, 0.5, 0.99, 1.0, 1.5};
 
@@ -92,8 +92,7 @@ TEST(MemoryPlan, EveryShapeAtEveryCapacity) {
     for (const auto& [encoding, layout] : {Cut{Encoding::q4_0, Layout::row}, Cut{Encoding::f16, Layout::row},
                                            Cut{Encoding::f16, Layout::neuron}}) {
       if (kSanitized && turn++ % 4 != 0) continue;
-      if (layout == Layout::neuron && read_shape(shape)->is_mixture())
-        continue;  // its experts are kept whole
+      if (layout == Layout::neuron && read_shape(shape)->is_mixture()) continue;  // experts are kept whole
       SCOPED_TRACE(shape + " " + std::string(name(encoding)) + " " + std::string(name(layout)));
       const Manifest manifest = store_of(shape, encoding, layout);
       const auto all = plan_one(manifest, request_of(manifest, {}));
@@ -126,7 +125,7 @@ TEST(MemoryPlan, EveryShapeAtEveryCapacity) {
   }
 }
 
-// A pass asks for scattered neurons piece by piece, and each piece has a block.
+// A pass reads scattered neurons piece by piece, and each piece has a block.
 TEST(MemoryPlan, ScatteredNeuronsPassThroughManySmallBlocks) {
   const auto blocks = [](Layout layout) {
     const Manifest manifest = store_of("llama-2-7b", Encoding::q4_0, layout);
@@ -155,7 +154,7 @@ TEST(MemoryPlan, TheLeastIsTheLeast) {
     EXPECT_EQ(accepted->arena, 0u);
     EXPECT_EQ(accepted->blocks, 2u);
     EXPECT_EQ(accepted->model.max_rows, 1u);
-    // With --fit anything smaller is raised to it.
+    // --fit raises a smaller capacity to the least.
     for (const uint64_t asked : {uint64_t{0}, uint64_t{1}, least - 1}) {
       MemoryRequest request = request_of(manifest, bytes(asked));
       request.fit = true;
@@ -167,7 +166,7 @@ TEST(MemoryPlan, TheLeastIsTheLeast) {
   }
 }
 
-// KV and small tensors may be nearly all there is; a prefill chunk must fit what they leave.
+// KV cache and small tensors may take nearly everything. A prefill chunk must fit the rest.
 TEST(MemoryPlan, ALongContextLeavesLittleForThePrompt) {
   const Manifest manifest = store_of("tinyllama-1.1b", Encoding::q4_0);
   const uint64_t least = plan_one(manifest, request_of(manifest, bytes(0), 2048)).ok()
@@ -221,7 +220,7 @@ TEST(MemoryPlan, MoreThanThereIsIsRefusedWithBothNumbers) {
                 " bytes) that a group leaves; give less, \"auto\", or --force");
   request.force = true;
   EXPECT_EQ(plan_one(manifest, request)->capacity, least + 1000);
-  // Nothing is raised beyond what there is.
+  // The capacity is not raised above the available memory.
   request = request_of(manifest, bytes(1));
   request.fit = true;
   request.most = {"a group", least - 1, MemoryLimit::Counts::pages, 7'000'000};
@@ -231,7 +230,7 @@ TEST(MemoryPlan, MoreThanThereIsIsRefusedWithBothNumbers) {
   EXPECT_EQ(plan_one(manifest, request)->capacity, least);
 }
 
-// A tier with a capacity of its own has it; the others share the rest.
+// A tier with a capacity of its own keeps it; the others share the rest.
 TEST(MemoryPlan, TiersOnAutoShareWhatTheOthersLeave) {
   const Manifest manifest = store_of("opt-125m", Encoding::q4_0);
   const uint64_t all = plan_one(manifest, request_of(manifest, {}))->capacity;
@@ -292,11 +291,11 @@ TEST(MemoryPlan, TablesThatDoNotFitAreNamedByTheirFile) {
     EXPECT_THAT(refused.error().line(), HasSubstr("(" + std::to_string(least + 105 * kMiB) + " bytes)"));
     EXPECT_EQ(plan(bytes(capacity), two, true)->capacity, least + 105 * kMiB);
   }
-  // More than all there is, of which the model would need most.
+  // Tables larger than all memory, of which the model would need most.
   EXPECT_THAT(plan(bytes(kMiB), two).error().line(), testing::StartsWith("b.safetensors: "));
   EXPECT_THAT(plan({Capacity::Kind::share, 0.2, 0}, {{"c.safetensors", uint64_t{1} << 40}}).error().line(),
               testing::StartsWith("c.safetensors: its tensors need 1.10 TB, tiers.dram.capacity is "));
-  // Too little for the model alone: that is what is said, the tables are a part of it.
+  // Too little for the model alone: the error names the capacity, with the tables as a part.
   EXPECT_THAT(
       plan(bytes(6 * kMiB), {{"a.safetensors", 5 * kMiB}}).error().line(),
       testing::AllOf(testing::StartsWith("tiers.dram.capacity: "), HasSubstr(", tables of plugins 5.24 MB")));
@@ -316,8 +315,7 @@ TEST(MemoryPlan, BundlesHaveABounceBuffer) {
               HasSubstr(", bounce buffer 32.8 kB"));
 }
 
-// A bias of a neuron is needed wherever the neuron may be computed.
-// Where reads to memory that is apart land on their way: twice the largest slot at least, for each reader.
+// The host's memory for reads to memory that is apart: at least twice the largest slot for each reader.
 TEST(MemoryPlan, DirectReadersHaveMemoryOfTheHost) {
   for (const Layout layout : {Layout::row, Layout::neuron}) {
     const Manifest manifest = store_of("tinyllama-1.1b", Encoding::q4_0, layout);
@@ -347,6 +345,7 @@ TEST(MemoryPlan, DirectReadersHaveMemoryOfTheHost) {
   }
 }
 
+// The biases of neurons are needed by every unit that may compute them.
 TEST(MemoryPlan, EachUnitHasTheBiasesOfNeurons) {
   const Manifest manifest = store_of("opt-125m", Encoding::f16, Layout::neuron);
   MemoryRequest request = request_of(manifest, {});
@@ -393,7 +392,7 @@ TEST(MemoryPlan, StagingMayBeAShare) {
     EXPECT_GE(plan->blocks, 2u);
     EXPECT_LE(plan->staging + plan->arena + plan->kv + plan->activations, plan->capacity);
   }
-  // Where everything fits, little streams.
+  // Where everything fits, little is streamed.
   MemoryRequest request = request_of(manifest, {});
   request.tiers.front().staging_share = 0.3;
   const auto plan = plan_one(manifest, request);
@@ -421,8 +420,7 @@ TEST(Capacity, IsAllAShareOrASize) {
               HasSubstr("tiers.dram.capacity: 'much' is not a size"));
 }
 
-// What units give whose own memory nobody else reaches is counted where the process has it, as much as they
-// have.
+// Activations given by units whose memory is apart are counted in the process's memory, at their full size.
 TEST(MemoryPlan, ActivationsThatAreGivenTakeRoom) {
   const Manifest manifest = store_of("tinyllama-1.1b", Encoding::q4_0);
   MemoryRequest request = request_of(manifest, {});
@@ -436,14 +434,14 @@ TEST(MemoryPlan, ActivationsThatAreGivenTakeRoom) {
   EXPECT_EQ(gives->activations, alone->activations);
   EXPECT_EQ(gives->capacity, alone->capacity + gives->given);
   EXPECT_GT(gives->least, alone->least);
-  // Where there is little room, chunks have fewer rows.
+  // Where room is short, chunks have fewer rows.
   request.tiers.front().capacity = bytes(alone->least + (gives->least - alone->least));
   const auto tight = plan_one(manifest, request);
   ASSERT_TRUE(tight.ok()) << tight.error().line();
   EXPECT_LT(tight->model.max_rows, alone->model.max_rows);
 }
 
-// A run that is judged keeps as much resident as one that decodes.
+// A run that measures its loss keeps as many weights resident as one that decodes.
 TEST(MemoryPlan, MeasuringBesideTheBudgetChangesNothingWithinIt) {
   const Manifest manifest = store_of("tinyllama-1.1b", Encoding::q4_0, Layout::neuron);
   for (const uint32_t giving : {0u, 1u}) {

@@ -49,7 +49,7 @@ TEST(ModelPlan, ALayerOfAMixture) {
   EXPECT_GE(plan.any().buffers[experts.ffn.up].width, 2u * 48u);
 }
 
-// The router rides after attention; then each expert has the two sites of a dense layer.
+// The router is computed after attention. Each expert has the two sites of a dense layer.
 TEST(ModelPlan, ExpertsInChannelsAreSitesOfTheirOwn) {
   const Manifest manifest = manifest_of(
       small_mixture(), {.layout = Layout::channel_group, .layer_group = 2, .experts = ExpertCut::channels});
@@ -99,7 +99,7 @@ TEST(ModelPlan, ALlamaLayer) {
   const SiteWork& qkv = plan.any().sites[1];
   EXPECT_EQ(kinds(qkv.before), (Kinds{StepKind::rms_norm}));
   EXPECT_EQ(kinds(qkv.after), (Kinds{StepKind::rope, StepKind::store_kv, StepKind::attend}));
-  EXPECT_EQ(qkv.after[0].width, 64u + 32u);  // q and k turn together
+  EXPECT_EQ(qkv.after[0].width, 64u + 32u);  // q and k are rotated together
   EXPECT_EQ(qkv.after[1].column, 64u);       // k, then v
   EXPECT_EQ(plan.any().sites[5].after[1].layer, 1u);
   EXPECT_EQ(kinds(plan.any().sites[2].after), (Kinds{StepKind::add}));
@@ -120,7 +120,7 @@ TEST(ModelPlan, ALlamaLayer) {
     EXPECT_EQ(edition.slot_bytes % 4096, 0u);
     ASSERT_EQ(edition.bytes.size(), site.n);
     for (const uint32_t bytes : edition.bytes) EXPECT_LE(bytes, edition.slot_bytes);
-    // Every buffer that a site touches is wide enough for it.
+    // Every buffer that a site uses is wide enough for it.
     const SiteWork& work = plan.any().sites[s];
     if (!work.gather) {
       EXPECT_GE(plan.any().buffers[work.in].width, inputs(work.cut));
@@ -129,7 +129,7 @@ TEST(ModelPlan, ALlamaLayer) {
   }
 }
 
-// Neurons behind a ReLU may give nothing, and so may channels of what it leaves.
+// Neurons behind a ReLU may be silent, and so may the channels of its output.
 TEST(ModelPlan, NeuronsAreSilentBehindARelu) {
   const auto silent = [](Activation activation, bool qkv_relu, Layout layout) {
     ModelConfig config = small_llama();
@@ -154,7 +154,7 @@ TEST(ModelPlan, NeuronsAreSilentBehindARelu) {
   EXPECT_EQ(silent(Activation::relu, false, Layout::channel_group), "down ");
 }
 
-// Whoever makes an input puts it into the order of the channels that use it.
+// The site that computes an input writes it in the channel order of the sites that use it.
 TEST(ModelPlan, InputsInTheOrderOfChannels) {
   ModelConfig config = small_llama();
   config.channel_order = true;
@@ -273,7 +273,7 @@ std::vector<std::array<uint32_t, 3>> parts(const std::vector<UnitColumns>& colum
   return all;
 }
 
-// 4 heads of 16, 2 of keys and values: q has 64 columns, k and v have 32 each.
+// 4 heads of 16, and 2 of keys and values: q has 64 columns, k and v have 32 each.
 TEST(ModelPlan, HeadsAreDividedAmongUnits) {
   const Manifest manifest = manifest_of(small_llama());
   const ModelPlan plan =
@@ -321,14 +321,14 @@ TEST(ModelPlan, HeadsAreDividedAmongUnits) {
   EXPECT_EQ(buffer_offsets(first), buffer_offsets(one.any()));
 }
 
-// A unit adds the biases of its heads' columns alone.
+// A unit adds the biases of its own heads' columns.
 TEST(ModelPlan, BiasesOfDividedHeads) {
   const Manifest manifest = manifest_of(small_opt());
   const ModelConfig& config = manifest.config;
   const ModelPlan plan = plan_model(manifest, {.context = 16, .units = 2, .attention = {0, 1}});
   const Program& after = plan.units[1].compute.sites[1].after;
   ASSERT_GE(after.size(), 3u);
-  const uint32_t first = 2 * config.head_dim;  // of three heads the first unit has two
+  const uint32_t first = 2 * config.head_dim;  // the first unit has two of three heads
   for (uint32_t part = 0; part < 3; ++part) {
     EXPECT_EQ(after[part].kind, StepKind::add_bias);
     EXPECT_EQ(after[part].column, part * config.q_dim() + first);

@@ -52,7 +52,7 @@ TEST_F(SessionTest, ChunksOfAnyLengthGiveTheSameLogits) {
     }
     EXPECT_EQ(got, want) << step;
   }
-  const auto small = start([](Config& c) { c.ubatch = 4; });  // the engine cuts
+  const auto small = start([](Config& c) { c.ubatch = 4; });  // the engine splits the prompt
   Session session(small->engine(), 0);
   std::vector<size_t> fed;
   EXPECT_EQ(copy(*session.append(kTokens, [&](size_t tokens) { fed.push_back(tokens); })), want);
@@ -72,7 +72,7 @@ TEST_F(SessionTest, BadTokensAndAFullContextAreErrorsAndChangeNothing) {
   const auto full = session.append(std::span(kTokens).first(9));
   EXPECT_EQ(full.code(), Code::no_space);
   EXPECT_EQ(full.error().line(), "context: 9 tokens do not fit a context of 8; give a larger one (-c)");
-  EXPECT_EQ(session.position(), 0u);  // although chunks before it went through
+  EXPECT_EQ(session.position(), 0u);  // although earlier chunks were computed
   ASSERT_TRUE(session.append(std::span(kTokens).first(8)).ok());
   EXPECT_FALSE(session.append(std::span(kTokens).first(1)).ok());
   EXPECT_EQ(session.position(), 8u);
@@ -136,7 +136,7 @@ TEST_F(SessionTest, AnInterruptionLeavesTheSessionWhereItWas) {
   ASSERT_TRUE(runtime->engine().drain().ok());
 }
 
-// A strategy that follows residency must be judged on a text as it decodes: caches hear of a prompt's single
+// A strategy that depends on residency must be judged as in decoding, so caches receive a prompt's single
 // rows.
 TEST_F(SessionTest, APromptOfSingleRowsMovesWhatDecodingMoves) {
   const auto rows_at_once = [](uint32_t rows) {
@@ -176,7 +176,7 @@ TEST_F(SessionTest, TimesAreCounted) {
   EXPECT_EQ(prefill.steps + decode.steps, 0u);
 }
 
-// The smallest budget that is accepted is one that runs.
+// The smallest accepted budget runs.
 TEST(LeastBudget, IsRefusedBelowAndRunsAt) {
   for (const ModelConfig& config : {small_llama(), small_opt()}) {
     const ModelWorld world(config);
@@ -209,8 +209,8 @@ TEST(LeastBudget, IsRefusedBelowAndRunsAt) {
   }
 }
 
-// The disk goes bad under a running model: the step fails and names file and extent; when the bytes are right
-// again the same session goes on.
+// The disk goes bad under a running model: the step fails with an error that names file and extent. Once the
+// bytes are right again, the same session continues.
 TEST(DamagedStore, FailsTheStepAndNothingElse) {
   const ModelWorld world(small_llama());
   const auto runtime = world.start(

@@ -42,7 +42,7 @@ TEST(Bandwidth, SpreadPartsLieAllOverTheFile) {
   ASSERT_TRUE(parts.ok()) << parts.error().line();
   ASSERT_EQ(parts->size(), 256u);
   for (uint64_t i = 0; i < parts->size(); ++i) {
-    EXPECT_EQ((*parts)[i].offset >> 21, i);  // one of each two
+    EXPECT_EQ((*parts)[i].offset >> 21, i);  // one in each 2 MiB
     EXPECT_EQ((*parts)[i].offset % (uint64_t{1} << 20), 0u);
   }
   EXPECT_EQ(refused.code(), Code::invalid_argument);
@@ -58,7 +58,7 @@ TEST(Bandwidth, SequentialRunsGoOnWhereTheLastStopped) {
 
 TEST(Bandwidth, ReadsThePartsInTheirOrderAndAgain) {
   FlashWorld world(1);
-  // Two reads of the first part, the second shorter, and one of the other.
+  // Two reads of the first part, the second one shorter, and one read of the other part.
   const std::vector<FileRange> parts = {{8192, 12288}, {0, 4096}};
   const auto rate =
       measure_read(world.path(), {.read_bytes = 8192, .depth = 4, .seconds = 0, .parts = parts}, 2);

@@ -45,7 +45,7 @@ TEST(BounceBuffer, GivesEachBlockOnceAndAllOfItInTheEnd) {
     const uint64_t blocks = 1 + random.below(12);
     const std::span<std::byte> at = buffer.take(blocks * kBlock);
     if (at.empty()) {
-      // There is no such run of free blocks.
+      // No run of free blocks is long enough.
       uint64_t run = 0;
       for (const bool in_use : used) {
         run = in_use ? 0 : run + 1;

@@ -1,4 +1,4 @@
-// Both devices over a real file, and what happens where the system refuses something.
+// Both devices over a real file, and calls that the system refuses.
 #include "tiers/flash/device.h"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ TEST_P(Devices, ReadsTheRightBytesIntoPinnedAndOtherMemory) {
   for (const bool pin : {false, true}) {
     FlashWorld world(21);
     const auto device = open(world.path(), 8);
-    if (pin) device->register_memory(world.memory().first(16 * kBlock));  // half of the reads fall outside
+    if (pin) device->register_memory(world.memory().first(16 * kBlock));  // half of the reads are outside
     const AlignedMemory outside = aligned_memory(16 * kBlock);
     Random random(21);
     for (int round = 0; round < 50; ++round) {
@@ -87,7 +87,7 @@ TEST_P(Devices, StaysReadableUntilEverythingIsPolled) {
   EXPECT_FALSE(readable(*device, 0));
   device->flush();
   EXPECT_EQ(await(*device, 4, 1).size(), 4u);
-  // A late signal is gone after a few looks.
+  // A late signal is consumed after a few polls.
   for (int i = 0; i < 32; ++i) EXPECT_EQ(device->poll(done), 0u);
   EXPECT_FALSE(readable(*device, 0));
 }
@@ -126,7 +126,7 @@ TEST_P(Devices, OpenNamesWhatIsWrong) {
 
 // ---- refusals, each forced in a child process
 
-// A process that may lock `bytes` of memory, as an ordinary user's.
+// Limits the memory that this process may lock to `bytes`, as for an ordinary user.
 void limit_locking(rlim_t bytes) {
   const rlimit limit = {bytes, bytes};
   if (::setrlimit(RLIMIT_MEMLOCK, &limit) != 0) std::_Exit(10);
@@ -137,7 +137,7 @@ void limit_locking(rlim_t bytes) {
   if (::syscall(SYS_capset, &header, caps) != 0) std::_Exit(12);
 }
 
-// Reads one block; the exit status says whether it was right.
+// Reads one block. Returns the exit status: whether the bytes were right.
 int read_one(BlockDevice& device, FlashWorld& world) {
   if (!device.push({.token = 5, .offset = kBlock, .into = world.memory().first(kBlock)})) return 30;
   device.flush();
@@ -193,7 +193,7 @@ TEST(DeviceRefusalDeathTest, IoUringRefusedReadsWithPread) {
       testing::ExitedWithCode(0), "");
 }
 
-// A sandbox may know of one call and not of the other, or of none that makes an eventfd.
+// A sandbox may allow one call and not another, or none that makes an eventfd.
 TEST(DeviceRefusalDeathTest, ARingThatMayNotBeEnteredReadsWithPread) {
   FlashWorld world(35);
   world.path();

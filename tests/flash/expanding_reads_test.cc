@@ -1,4 +1,4 @@
-// Reads that make dense neurons of compressed ones as they land (kRecode).
+// Reads that expand compressed neurons as they land (kRecode).
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -21,7 +21,7 @@ constexpr Bitmap kHalves{2, std::byte{0}};
 constexpr uint32_t kNeurons = 12;
 constexpr uint32_t kDense = 8192;
 
-// A file with an extent that lands as it is, then compressed neurons, packed, then one that lands as it is.
+// A file with packed compressed neurons between two extents that are not compressed.
 class ExpandingReads : public testing::Test {
  protected:
   ExpandingReads() {
@@ -59,7 +59,7 @@ class ExpandingReads : public testing::Test {
                                           world_->table(), options, std::move(*bounce));
   }
 
-  // Replaces what an extent holds.
+  // Replaces the contents of an extent.
   void put(uint32_t extent, std::span<const std::byte> bytes) {
     ExtentRef& ref = world_->table()[extent];
     std::byte* const content = world_->content().data() + ref.offset;
@@ -67,7 +67,7 @@ class ExpandingReads : public testing::Test {
     std::memcpy(content, bytes.data(), bytes.size());
     ref.checksum = checksum({content, ref.bytes});
   }
-  // Reads these extents, each into a place of its own that has room for a dense neuron.
+  // Reads these extents, each into a place with room for a dense neuron.
   Done read(const std::vector<uint32_t>& extents, uint8_t flags) {
     units_.clear();
     std::memset(world_->memory().data(), FlashWorld::kUntouched, extents.size() * kPlace);
@@ -89,7 +89,7 @@ class ExpandingReads : public testing::Test {
       device_->finish(0);
     }
   }
-  // What place i has, of which nothing behind so many bytes was touched.
+  // Returns the first `bytes` bytes of place i and checks that nothing behind them was written.
   std::span<const std::byte> place(size_t i, uint64_t bytes) {
     const std::span<const std::byte> all = world_->memory().subspan(i * kPlace, kPlace);
     for (const std::byte byte : all.subspan(bytes)) {
@@ -142,7 +142,7 @@ TEST_F(ExpandingReads, OthersBringWhatIsStored) {
   EXPECT_EQ(agent_->counts().read.expand_ns, 0u);
 }
 
-// Its checksum is right: whoever made the store made it so.
+// The neuron is malformed, but its checksum matches, as in a forged store.
 TEST_F(ExpandingReads, AMalformedNeuronIsCorrupt) {
   std::vector<std::byte> forged(stored(6).begin(), stored(6).end());
   std::memset(forged.data(), 0xff, 16);
@@ -155,7 +155,7 @@ TEST_F(ExpandingReads, AMalformedNeuronIsCorrupt) {
   EXPECT_EQ(done.n_done, 2u);
 }
 
-// This codec answers one error.
+// A codec that always fails with one error.
 class Failing final : public NeuronCodec {
  public:
   explicit Failing(Code code) : code_(code) {}
@@ -169,7 +169,7 @@ class Failing final : public NeuronCodec {
   const Code code_;
 };
 
-// What the codec says is told once, and its kind reaches whoever asked.
+// The codec's message is printed once, and its code reaches the caller.
 TEST_F(ExpandingReads, ACodecThatFailsSaysWhy) {
   struct Case {
     Code code;

@@ -1,6 +1,6 @@
-// A device that misbehaves on a seeded schedule: short and empty reads, EINTR, EAGAIN, EIO, EINVAL, late and
-// reordered completions, registration refused. Whatever it did not promise to have read it fills with
-// garbage. It also checks what it is asked: alignment and depth.
+// A device with faults on a seeded schedule: short and empty reads, EINTR, EAGAIN, EIO, EINVAL, late and
+// reordered completions, refused registration. It fills memory that it has not promised to read with garbage,
+// and checks the alignment and depth of its requests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@
 
 namespace tierd {
 
-// Chances in percent of each read.
+// Probabilities for each read, in percent.
 struct Faults {
   uint32_t short_read = 0;  // cut at any byte
   uint32_t empty = 0;       // 0 bytes
@@ -27,7 +27,7 @@ struct Faults {
   uint32_t again = 0;
   uint32_t io_error = 0;
   uint32_t invalid = 0;
-  uint32_t late = 0;  // chance to stay hidden, at each poll; also shuffles
+  uint32_t late = 0;  // chance to stay hidden at each poll; also shuffles
   bool registration_refused = false;
 };
 
@@ -80,7 +80,7 @@ class FaultDevice final : public BlockDevice {
     return n;
   }
 
-  int wait_fd() const override { return always_.get(); }  // a late completion shows on no descriptor
+  int wait_fd() const override { return always_.get(); }  // a late completion signals no descriptor
   void register_memory(std::span<std::byte> memory) override {
     if (!faults_.registration_refused) inner_->register_memory(memory);
   }
@@ -90,7 +90,7 @@ class FaultDevice final : public BlockDevice {
 
  private:
   bool hit(uint32_t percent) { return random_.below(100) < percent; }
-  // 0 none, 1 an empty read, else -errno.
+  // Returns 0 for none, 1 for an empty read, else -errno.
   int32_t draw_error() {
     if (hit(faults_.interrupted)) return -EINTR;
     if (hit(faults_.again)) return -EAGAIN;

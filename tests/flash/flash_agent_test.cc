@@ -1,4 +1,4 @@
-// The order in which reads start and the meaning of each message, with a device that ends reads on command.
+// The order in which reads start and the meaning of each message, with a device whose reads end on command.
 #include "tiers/flash/flash_agent.h"
 
 #include <gmock/gmock.h>
@@ -30,11 +30,11 @@ class FlashAgentTest : public testing::Test {
     EXPECT_EQ(agent_->submit(message, world_.payload(message)), Submit::ok);
     return message;
   }
-  // A read of these extents with a gap before each destination, so that nothing is joined.
+  // A read of these extents with a gap before each destination, so that no two are joined.
   Message apart(const std::vector<uint32_t>& extents, Priority priority = Priority::demand) {
     return world_.read(extents, priority, [](size_t) { return 1; });
   }
-  // The extent that the i-th started read begins with.
+  // Returns the extent with which the i-th started read begins.
   uint32_t started(size_t i = 0) {
     for (uint32_t extent = 0; extent < world_.table().size(); ++extent) {
       if (world_.table()[extent].offset == device_->started.at(i).offset) return extent;
@@ -47,7 +47,7 @@ class FlashAgentTest : public testing::Test {
     done.resize(agent_->poll(done));
     return done;
   }
-  // Ends reads as they come until the agent is idle; returns the extents in the order they were started.
+  // Ends reads as they start until the agent is idle. Returns the extents in the order of their start.
   std::vector<uint32_t> finish_all() {
     std::vector<uint32_t> order;
     agent_->drive();
@@ -94,7 +94,7 @@ TEST_F(FlashAgentTest, KeepsTheDeviceFullAndNeverFuller) {
   EXPECT_EQ(device_->started.size(), 4u);
 }
 
-// However few bytes may be in flight, eight reads are.
+// At least eight reads are in flight, however few bytes may be.
 TEST_F(FlashAgentTest, BeginsNoMoreReadsThanBytesInFlightAllow) {
   std::vector<uint32_t> extents;
   uint64_t bytes = 0;
@@ -127,7 +127,7 @@ TEST_F(FlashAgentTest, PrefetchesTakeLittleFromDemands) {
     agent_->drive();
     EXPECT_EQ(device_->started.size(), 4 + beside) << in_flight;
     for (int demand = 0; demand < 4; ++demand) device_->finish(0);
-    agent_->drive();  // nobody is in the way any more
+    agent_->drive();  // no demand is waiting
     EXPECT_EQ(device_->started.size(), 4u) << in_flight;
     EXPECT_EQ(finish_all().size(), 4u) << in_flight;
   }
@@ -246,7 +246,7 @@ TEST_F(FlashAgentTest, ChecksumMismatchNamesTheUnit) {
   EXPECT_EQ(poll().at(0).status, DoneStatus::ok);
 }
 
-// What lies behind the place where it broke off is read again, alone.
+// The extents behind the error are read again, one by one.
 TEST_F(FlashAgentTest, ErrorOfAJoinedReadSparesWhatLandedBefore) {
   const uint32_t first = adjacent_pair();
   const auto landed = static_cast<int32_t>(world_.table()[first].bytes);
@@ -382,7 +382,7 @@ TEST_F(FlashAgentTest, CountsMayBeReadByAnotherThreadMeanwhile) {
 }
 
 TEST_F(FlashAgentTest, RefillsTheDeviceBeforeItVerifies) {
-  // More landed bytes than one drive verifies: the device is full again all the same.
+  // More bytes have landed than one drive verifies, but the device is refilled first.
   build({}, 2);
   submit(apart({1, 2, 3, 4, 5}));
   agent_->drive();

@@ -1,4 +1,4 @@
-// The rules of all agents, over a real file, for each device.
+// The rules of all agents over a real file, for each device.
 #include "tests/tier/conform/agent_cases.h"
 
 namespace tierd {

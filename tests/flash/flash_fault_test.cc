@@ -1,4 +1,4 @@
-// Whatever the device does: the right bytes or the right error, never wrong bytes, and an end.
+// With any faults of the device, each read ends with the right bytes or the right error.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -16,8 +16,8 @@ struct FaultCase {
   const char* name;
   DeviceKind kind;
   Faults faults;
-  bool verify = true;  // off: no checksum stands between a mistake and the test
-  bool apart = false;  // the memory is, and a copy in 20 fails
+  bool verify = true;  // off: no checksum hides a wrong read
+  bool apart = false;  // the memory is apart, and a copy in 20 fails
 };
 
 std::vector<FaultCase> fault_cases() {
@@ -92,7 +92,7 @@ void expect_right(const FlashWorld& world, const Message& message, const Done& d
   }
 }
 
-// Blocks land where they belong; packed extents come through a bounce buffer that is smaller than a message.
+// Whole blocks land directly; packed extents use a bounce buffer smaller than a message.
 TEST_P(FlashFault, RightBytesOrTheRightError) {
   const FaultCase& test = GetParam();
   for (uint64_t seed = 1; seed <= 8; ++seed) {

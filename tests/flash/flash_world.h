@@ -1,5 +1,5 @@
 // A store's file with its extents, and memory for lists and destinations, for tests of the flash agent.
-// Everything follows from a seed. Every byte around the destinations is watched.
+// Everything follows from a seed. Bytes around the destinations are checked.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ class FlashWorld {
     }
     fill(end);
   }
-  // Makes a world of these extents, in a file that goes on until `end`; checksums are filled in.
+  // Makes a world of these extents in a file of `end` bytes and fills in the checksums.
   FlashWorld(std::vector<ExtentRef> table, uint64_t end)
       : random_(1), unit_(kPlaceUnit), table_(std::move(table)) {
     fill(end);
@@ -65,7 +65,7 @@ class FlashWorld {
   FlashWorld(const FlashWorld&) = delete;
   FlashWorld& operator=(const FlashWorld&) = delete;
 
-  // The file, written at the first call.
+  // Returns the file, which is written at the first call.
   const std::string& path() {
     if (path_.empty()) {
       path_ = testing::TempDir() + "/flash_world_" + std::to_string(::getpid()) + "_" +
@@ -83,8 +83,8 @@ class FlashWorld {
   std::vector<std::byte>& content() { return content_; }
   std::span<std::byte> memory() { return {memory_.get(), kSlots * kSlotBytes}; }
 
-  // A `read` of these extents into a slot of its own, `gap(i)` blocks apart; packed ones so many times 64
-  // bytes.
+  // Returns a `read` of these extents into a slot of its own, with gaps of gap(i) blocks, or of gap(i) times
+  // 64 bytes if packed.
   template <class Gap>
   Message read(const std::vector<uint32_t>& extents, Priority priority, Gap gap) {
     const uint32_t slot = take_slot();
@@ -104,7 +104,7 @@ class FlashWorld {
   Message read(const std::vector<uint32_t>& extents, Priority priority = Priority::demand) {
     return read(extents, priority, [](size_t) { return 0; });
   }
-  // Some extents, runs of neighbours among them, into places that are partly neighbours too.
+  // Returns a read of some extents, partly neighbours, to places that are partly neighbours.
   Message random_read() {
     std::vector<uint32_t> extents;
     uint32_t extent = random_.below(static_cast<uint32_t>(table_.size()));
@@ -116,7 +116,7 @@ class FlashWorld {
     const auto priority = static_cast<Priority>(random_.below(kPriorities));
     return read(extents, priority, [this](size_t) { return random_.below(3) == 0 ? random_.below(3) : 0; });
   }
-  // `cancel` or `raise` of a read.
+  // Returns a `cancel` or `raise` of a read.
   Message about(Op op, const MessageId& id) {
     Message message = plain(op);
     message.about = id;
@@ -128,13 +128,13 @@ class FlashWorld {
     return message(op, slot, Priority::demand);
   }
 
-  // What a message refers to, to be changed before it is submitted.
+  // The list of a message's units, which a test may change before submitting.
   std::vector<Unit>& units(const Message& message) { return lists_[message.id.slot]; }
   Payload payload(const Message& message) const { return {.units = lists_[message.id.slot]}; }
   void release(const Message& done) { free_.push_back(done.id.slot); }
   bool full() const { return free_.empty(); }
 
-  // That units [0, n) lie where they should, and no byte beside the destinations was written.
+  // Expects that units [0, n) have landed and that no byte beside the destinations was written.
   void expect_landed(const Message& message, uint32_t n) const {
     const std::byte* base = memory_.get() + message.id.slot * kSlotBytes;
     const std::vector<Unit>& units = lists_[message.id.slot];
@@ -168,7 +168,7 @@ class FlashWorld {
   }
   static void expect_untouched(std::span<const std::byte> memory) {
     if (memory.empty()) return;
-    // The first byte is right and each one equals the next: fast under sanitizers too.
+    // The first byte is right and each byte equals the next: fast under sanitizers too.
     EXPECT_TRUE(memory[0] == std::byte{kUntouched} &&
                 std::memcmp(memory.data(), memory.data() + 1, memory.size() - 1) == 0)
         << "a byte beside the destinations was written";

@@ -1,5 +1,5 @@
-// A memory that is apart, as the flash agent sees it: copies are made when a lot says so, in any order, and
-// some fail.
+// A memory that is apart, as the flash agent sees it: copies are made at drawn times in any order, and some
+// fail.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace tierd {
 
 class LateCopies final : public ApartMemory {
  public:
-  // `fail`: the chance in percent of a read's copies, none of which is made then.
+  // `fail`: the percentage of reads whose copies all fail.
   LateCopies(std::span<std::byte> memory, uint64_t seed, uint32_t fail)
       : memory_(memory), random_(seed), fail_(fail) {}
   ~LateCopies() override { EXPECT_TRUE(released_); }
@@ -46,7 +46,7 @@ class LateCopies final : public ApartMemory {
   }
   void release() override { released_ = true; }
 
-  size_t most() const { return most_; }  // reads that were copied at once
+  size_t most() const { return most_; }  // reads copied at once
   uint32_t failed() const { return failed_; }
 
  private:

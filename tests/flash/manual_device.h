@@ -1,4 +1,4 @@
-// A device whose reads end when the test says so, and how.
+// A device whose reads end when the test says so, with the result it says.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ class ManualDevice final : public BlockDevice {
   void register_memory(std::span<std::byte>) override {}
   bool registered() const override { return false; }
 
-  // Ends started[i] with all its bytes, or with `result` bytes or -errno.
+  // Ends started[i] with all its bytes, with `result` bytes, or with -errno.
   void finish(size_t i) { finish(i, static_cast<int32_t>(started.at(i).into.size())); }
   void finish(size_t i, int32_t result) {
     const DeviceRead read = started.at(i);

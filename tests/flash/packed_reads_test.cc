@@ -1,5 +1,5 @@
-// Extents that lie packed in the file: through the bounce buffer, several with one read, gaps read through.
-// What arrives and what is blamed is what a reader finds that reads every extent alone.
+// Packed extents in the file: read through the bounce buffer, several in one read, with gaps read through.
+// Data and errors equal those of a reader that reads each extent separately.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// A device that ends reads on command, over a file whose extents are laid by hand.
+// A device whose reads end on command, over a file whose extents the test places.
 class PackedReads : public testing::Test {
  protected:
   void build(std::vector<ExtentRef> table, uint64_t end, const FlashOptions& options, uint64_t bounce_blocks,
@@ -64,7 +64,7 @@ class PackedReads : public testing::Test {
   std::unique_ptr<FlashAgent> agent_;
 };
 
-// Three that lie together, one that is far away.
+// Three extents close together and one far away.
 std::vector<ExtentRef> three_and_one() {
   return {{.offset = 64, .bytes = 1024},
           {.offset = 1088, .bytes = 1024},
@@ -88,7 +88,7 @@ TEST_F(PackedReads, AListInAnyOrderIsReadInTheOrderOfTheFile) {
   } while (std::ranges::next_permutation(order).found);
 }
 
-// Gate, up and down of two neurons, whose rows and columns lie apart: neuron 1 is extents 1, 3 and 5.
+// Gate, up and down of two neurons in separate pieces: neuron 1 is extents 1, 3 and 5.
 TEST_F(PackedReads, ANeuronInPiecesComesWhole) {
   std::vector<ExtentRef> table;
   for (uint64_t i = 0; i < 6; ++i) table.push_back({.offset = 1024 * i, .bytes = 1024});
@@ -105,7 +105,7 @@ TEST_F(PackedReads, ANeuronInPiecesComesWhole) {
         world_->memory().data() + unit.place * kPlaceUnit + uint64_t{piece} * pieces.front().apart;
     EXPECT_EQ(std::memcmp(found, world_->content().data() + table[1 + 2 * piece].offset, 1024), 0) << piece;
   }
-  // A piece that cannot be read makes its neuron the bad one.
+  // A piece that cannot be read fails its neuron.
   world_->table()[3].checksum ^= 1;
   submit(world_->read({0, 1}));
   finish_all();
@@ -145,7 +145,7 @@ TEST_F(PackedReads, ReadsGapsOnlyUpToTheBreakEven) {
   }
 }
 
-// The last block of the file is there, whatever is left of it.
+// The file is padded to a whole last block.
 TEST_F(PackedReads, TheEndOfTheFile) {
   build({{.offset = 64, .bytes = 64}, {.offset = 3 * kBlock + 128, .bytes = 192}}, 3 * kBlock + 320,
         {.gap_bytes = 2 * kBlock}, 32);
@@ -158,7 +158,7 @@ TEST_F(PackedReads, TheEndOfTheFile) {
   world_->expect_landed(message, 2);
 }
 
-// A file that was cut short still has what is before its end, even where it ends in the middle of a block.
+// A truncated file still gives the bytes before its end, also where it ends inside a block.
 TEST_F(PackedReads, TheEndOfAFileThatWasCut) {
   build(three_and_one(), 41 * kBlock, {.gap_bytes = 3 * kBlock}, 64);
   const Message message = submit(world_->read({0, 1, 2}));
@@ -210,7 +210,7 @@ TEST_F(PackedReads, AnErrorIsOfTheExtentThatFailsAlone) {
   drive();
   ASSERT_EQ(device_->started.size(), 3u);
   for (size_t i = device_->started.size(); i-- > 0;) {
-    // Extents 0 and 1 lie in the first block.
+    // Extents 0 and 1 are in the first block.
     device_->started[i].offset == 0 ? device_->finish(i) : device_->finish(i, -EIO);
   }
   drive();
@@ -255,7 +255,7 @@ TEST_F(PackedReads, ABounceBufferSmallerThanAMessage) {
   world_->expect_landed(message, 20);
 }
 
-// Blocks go by way of the bounce buffer as long as there is room in it, and then where they belong.
+// Blocks use the bounce buffer while it has room, else they land directly.
 TEST_F(PackedReads, BlocksThatPreferTheBounceBufferDoNotWaitForIt) {
   std::vector<ExtentRef> table;
   for (uint64_t i = 0; i < 8; ++i) table.push_back({.offset = i * 4 * kBlock, .bytes = 2 * kBlock});
@@ -317,13 +317,13 @@ TEST_F(PackedReads, CancelledWhileItWaitsForTheBounceBuffer) {
   EXPECT_EQ(only_done().id, first.id);
   world_->expect_landed(first, 1);
   world_->expect_landed(second, 0);
-  // All of the buffer is free again.
+  // The whole buffer is free again.
   submit(world_->read({2, 3}));
   finish_all();
   EXPECT_EQ(only_done().status, DoneStatus::ok);
 }
 
-// What started of it lands, the rest does not.
+// Reads that had started land; the others do not.
 TEST_F(PackedReads, CancelledInTheMiddle) {
   build(three_and_one(), 41 * kBlock, {}, 2, 1);
   const Message message = submit(world_->read({3, 1, 0}));
@@ -346,7 +346,7 @@ struct Naive {
   uint32_t n_done = 0;
 };
 
-// Each extent alone, in the blocks that hold it.
+// Reads each extent separately, in the blocks that contain it.
 Naive read_alone(FlashWorld& world, const std::vector<uint32_t>& extents, const BadPlace& place) {
   Naive naive;
   for (uint32_t i = 0; i < extents.size(); ++i) {

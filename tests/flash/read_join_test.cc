@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kBlock = 4096;
 
-// Units whose destinations are addresses only: nothing is written there.
+// Units whose destinations are only addresses: nothing is written there.
 class Units {
  public:
   void add(uint64_t offset, uint64_t bytes, uint64_t into) {
@@ -47,7 +47,7 @@ TEST(ReadJoin, BlocksSideBySideLandDirectly) {
     EXPECT_EQ(join.bytes, 4 * kBlock);
     EXPECT_EQ(join.wasted_bytes, 0u);
   }
-  // With room for all of it the copy saves a request.
+  // With room for all of it, copying saves a request.
   const Join join = next_join(all, {.bounce_bytes = 5 * kBlock});
   EXPECT_EQ(join.count, 4u);
   EXPECT_TRUE(join.bounced);
@@ -55,12 +55,12 @@ TEST(ReadJoin, BlocksSideBySideLandDirectly) {
   EXPECT_EQ(next_join(all, {.max_read_bytes = 1}).count, 1u);
 }
 
-// The block that both begin and end in is read once.
+// The block in which one extent ends and the next begins is read once.
 TEST(ReadJoin, PackedExtentsOfOneBlockAreOneRead) {
   Units units;
   units.add(64, 128, 64);
   units.add(192, 4032, 4096);  // into the next block
-  units.add(8192, 64, 0);      // touches that
+  units.add(8192, 64, 0);      // adjacent to that
   const Join join = next_join(units.landings(), {.bounce_bytes = uint64_t{1} << 20});
   EXPECT_EQ(join.count, 3u);
   EXPECT_TRUE(join.bounced);
@@ -129,8 +129,8 @@ TEST(ReadJoin, WhatNeedsTheBounceBufferHasNoDirectRead) {
 
 TEST(ReadJoin, WhatCannotBeRead) {
   Units units;
-  units.add(0, 2 * kBlock, 64);  // its destination is no block
-  units.add(64, 2 * kBlock, 0);  // lies in three
+  units.add(0, 2 * kBlock, 64);  // its destination is not aligned to a block
+  units.add(64, 2 * kBlock, 0);  // in three blocks
   units.add(0, 2 * kBlock, kBlock);
   units.add(0, 0, 0);
   units.add(32, 64, 0);
@@ -145,7 +145,7 @@ TEST(ReadJoin, WhatCannotBeRead) {
   EXPECT_EQ(readable_with(3 * kBlock), (std::vector<bool>{true, true, true, false, false}));
 }
 
-// Whatever the rules: each unit lies in one read, and no read brings more than it may or needs.
+// With any rules, each unit is in one read, and no read is larger than allowed or needed.
 TEST(ReadJoin, RandomListsAreReadWholeAndOnce) {
   Random random(5);
   for (int round = 0; round < 2000; ++round) {
@@ -173,7 +173,7 @@ TEST(ReadJoin, RandomListsAreReadWholeAndOnce) {
       ASSERT_GE(join.count, 1u);
       ASSERT_LE(next + join.count, all.size());
       ASSERT_EQ((join.offset | join.bytes) % kBlock, 0u);
-      std::set<uint64_t> wanted;  // in 64 bytes
+      std::set<uint64_t> wanted;  // in units of 64 bytes
       for (const Landing& landing : std::span(all).subspan(next, join.count)) {
         ASSERT_GE(landing.begin(), join.offset);
         ASSERT_LE(landing.end(), join.offset + join.bytes);
@@ -183,7 +183,7 @@ TEST(ReadJoin, RandomListsAreReadWholeAndOnce) {
         }
       }
       ASSERT_EQ(join.wasted_bytes, join.bytes - wanted.size() * 64);
-      // What lies in the blocks of the first costs nothing more.
+      // A read may always cover the blocks of its first unit.
       const uint64_t first = (all[next].end() + kBlock - 1) / kBlock * kBlock - join.offset;
       ASSERT_LE(join.bytes, std::max(rules.max_read_bytes, first));
       if (join.bounced) {

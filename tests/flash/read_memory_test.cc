@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint64_t kHugePage = uint64_t{2} << 20;
 
-// Returns how many bytes of the mapping that holds `at` are in huge pages.
+// Returns the bytes in huge pages of the mapping that contains `at`.
 uint64_t huge_bytes(const std::byte* at) {
   const auto wanted = reinterpret_cast<uintptr_t>(at);
   std::ifstream maps("/proc/self/smaps");
@@ -48,7 +48,7 @@ TEST(ReadMemory, MoreThanThereIsIsNone) {
   EXPECT_EQ(reserve_read_memory(uint64_t{1} << 60), nullptr);
 }
 
-// The heap would give it the small pages in which something else has lived.
+// The heap would return used memory in small pages.
 TEST(ReadMemory, IsInHugePagesWhateverTheHeapHasSeen) {
   constexpr uint64_t kBytes = 2 * kHugePage;
   const auto in_huge_pages = [] {

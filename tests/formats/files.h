@@ -1,4 +1,4 @@
-// Whole files for tests.
+// Reads and changes whole files in tests.
 #pragma once
 
 #include <fstream>

@@ -1,4 +1,4 @@
-// Makes GGUF files, sound ones and, field by field, unsound ones.
+// Builds GGUF files, valid ones and, field by field, invalid ones.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ struct GgufBuilder {
 
   std::string magic = "GGUF";
   uint32_t version = 3;
-  std::optional<uint64_t> n_tensors;  // empty: as many as there are
+  std::optional<uint64_t> n_tensors;  // empty: the number of `tensors`
   std::optional<uint64_t> n_entries;
   uint64_t alignment = 32;
   std::vector<Entry> entries;
@@ -109,7 +109,7 @@ struct GgufBuilder {
   }
 };
 
-// One layer, width 32, 2 heads, feed-forward 64, 8 tokens, no tokenizer.
+// Returns one layer of width 32, 2 heads, feed-forward 64, 8 tokens, no tokenizer.
 inline GgufBuilder tiny_gguf_llama() {
   GgufBuilder b;
   b.set_text("general.architecture", "llama");

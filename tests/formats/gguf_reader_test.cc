@@ -36,7 +36,7 @@ TEST(GgufReader, ReadsATinyLlama) {
   EXPECT_THAT(*values, testing::Each(0.01f));
 }
 
-// All matrices of zeros, in rows of `width` values, but for the embedding's bytes.
+// Makes all matrices but the embedding zeros in rows of `width` values; the embedding keeps its bytes.
 void widen(GgufBuilder& b, uint64_t width) {
   b.set_u32("llama.embedding_length", static_cast<uint32_t>(width));
   b.set_u32("llama.rope.dimension_count", static_cast<uint32_t>(width) / 2);
@@ -185,7 +185,7 @@ TEST(GgufReader, JoinsShardsAndRefusesWhatDoesNotBelongTogether) {
 
 struct Hostile {
   Code code;
-  std::string expected;  // in the message
+  std::string expected;  // part of the message
   std::function<void(GgufBuilder&)> spoil;
 };
 
@@ -216,7 +216,7 @@ const std::vector<Hostile>& hostile_headers() {
        [](B& b) { b.set("flag", GgufType::boolean, std::string(1, 2)); }},
       {Code::corrupt, "key \"a\": an array of 18446744073709551615 u8",
        [](B& b) { b.set("a", GgufType::array, bytes_of(0u) + bytes_of(kHuge)); }},
-      {Code::corrupt, "key \"a\": an array of 2305843009213693953 u64",  // times 8 wraps round to 8
+      {Code::corrupt, "key \"a\": an array of 2305843009213693953 u64",  // times 8 overflows to 8
        [](B& b) { b.set("a", GgufType::array, bytes_of(10u) + bytes_of((1ull << 61) + 1)); }},
       {Code::corrupt, "key \"a\": an array of 2305843009213693952 string",
        [](B& b) { b.set("a", GgufType::array, bytes_of(8u) + bytes_of(1ull << 61)); }},
@@ -260,11 +260,11 @@ const std::vector<Hostile>& hostile_tensors() {
        [](B& b) {
          up(b).extents = {kHuge, 1};
        }},
-      {Code::corrupt, "ffn_up.weight\": dimension 1 is 4294967296",  // the product wraps round to 0
+      {Code::corrupt, "ffn_up.weight\": dimension 1 is 4294967296",  // the product overflows to 0
        [](B& b) {
          up(b).extents = {1ull << 32, 1ull << 32};
        }},
-      {Code::corrupt, "ffn_up.weight\": dimension 1 is 2147483648",  // times four it would wrap
+      {Code::corrupt, "ffn_up.weight\": dimension 1 is 2147483648",  // times four would overflow
        [](B& b) {
          up(b).extents = {1ull << 31, 1ull << 31};
        }},
@@ -313,7 +313,7 @@ const std::vector<Hostile>& hostile_tensors() {
   return cases;
 }
 
-// Two experts of width 8 in place of the network; their numbers tell them apart.
+// Replaces the network by two experts of width 8 with different values.
 void make_mixture(GgufBuilder& b) {
   b.set_u32("llama.expert_count", 2);
   b.set_u32("llama.expert_used_count", 1);

@@ -59,7 +59,7 @@ TEST(GgufWriter, IsReadBack) {
         config.position = PositionKind::rope_half;
         config.qkv_bias = true;
         config.tied_embeddings = true;
-      } else {  // as files of Llama 3.1
+      } else {  // as in files of Llama 3.1
         for (uint32_t i = 0; i < config.head_dim / 2; ++i)
           config.rope.divisors.push_back(1 + static_cast<float>(i));
       }
@@ -76,7 +76,7 @@ TEST(GgufWriter, IsReadBack) {
   }
 }
 
-// llama.cpp's Mixtral: a layer's experts stand in one tensor, one matrix behind the other.
+// llama.cpp's Mixtral has a layer's experts in one tensor, one matrix after the other.
 TEST(GgufWriter, AMixtureIsReadBack) {
   const TempFolder temp;
   ModelConfig config = small_llama();
@@ -108,7 +108,7 @@ TEST(GgufWriter, AMixtureIsReadBack) {
               HasSubstr("layers.0.experts.2.up is f32, other experts are f16"));
 }
 
-// Hugging Face's order: value i of a head and i + half of it are a pair. llama.cpp's pairs are neighbours.
+// Hugging Face rotates value i of a head with value i + half. llama.cpp rotates neighbours.
 TEST(GgufWriter, PutsPairsOfRotationsSideBySide) {
   const TempFolder temp;
   const std::string path = temp.path() + "/model.gguf";

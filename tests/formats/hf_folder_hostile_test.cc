@@ -1,5 +1,5 @@
-// Folders whose configuration or weights are wrong, or are of models that are not computed, are refused with
-// a line that says what is wrong.
+// Folders with invalid configurations or weights, or of unsupported models, are refused with one line that
+// gives the reason.
 #include <functional>
 #include <string>
 #include <vector>
@@ -39,7 +39,7 @@ void expect_refused(const std::vector<Hostile>& cases) {
   }
 }
 
-// It sets one key of config.json.
+// Returns a change that sets one key of config.json.
 std::function<void(TinyHfModel&)> key(const char* name, json value) {
   return [name, value = std::move(value)](TinyHfModel& m) { m.config[name] = value; };
 }

@@ -1,4 +1,4 @@
-// Folders of Hugging Face are read, family by family. What is refused is in hf_folder_hostile_test.cc.
+// Reads Hugging Face folders of each family. hf_folder_hostile_test.cc has the folders that are refused.
 #include "core/formats/hf_folder.h"
 
 #include <functional>
@@ -96,7 +96,7 @@ TEST(HfFolder, ReadsSlidingWindows) {
   EXPECT_EQ(mistral([](json& c) { c["layer_types"] = {"full_attention"}; }), 0u);
 }
 
-// Rows [first, first + n) of a tensor, however its file holds them.
+// Returns rows [first, first + n) of a tensor, from any tensor of the file that contains them.
 std::vector<float> rows_of(const TensorSource& source, std::string_view name, uint64_t first, uint64_t n) {
   const TensorInfo& tensor = *source.find(name);
   const uint64_t row_bytes = tensor.rows == 1 ? sizeof(float) : tensor.cols * sizeof(float);

@@ -14,10 +14,10 @@ namespace {
 using testing::HasSubstr;
 
 struct Checkpoint {
-  std::array<int32_t, 7> shape = {32, 64, 2, 2, 1, 8, 16};  // as the header has it
+  std::array<int32_t, 7> shape = {32, 64, 2, 2, 1, 8, 16};  // as in the header
   std::vector<float> values;
 
-  // Numbers the tensors in the order of the file.
+  // Fills each tensor with its number in the order of the file.
   void add(size_t count) { values.insert(values.end(), count, tag++); }
   void add_layers(size_t count) { add(count), add(count); }
   float tag = 1;
@@ -133,7 +133,7 @@ TEST(Llama2c, RefusesWhatIsNot) {
   no_layers.replace(16, 4, std::string(4, '\0'));
   EXPECT_THAT(refused(Code::corrupt, no_layers), HasSubstr("number 2 of the header's shape is 0"));
 
-  // Without a magic, a shape that cannot be is a file of another kind.
+  // Without a magic number, a file with an impossible shape is of another kind.
   for (const auto& [field, value] :
        {std::pair(0, -1), {0, 33}, {1, INT32_MAX}, {2, 0}, {3, 0}, {4, 3}, {5, INT32_MIN}, {6, -5}}) {
     Checkpoint c = version_0();

@@ -1,4 +1,4 @@
-// Makes safetensors files and whole Hugging Face folders, sound and unsound.
+// Builds safetensors files and whole Hugging Face folders, valid and invalid.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace tierd {
 
-// `header` may be anything; its length is prefixed.
+// Returns a file with any `header`, prefixed with its length, and `data`.
 inline std::string safetensors_bytes(std::string_view header, std::string_view data) {
   const uint64_t length = header.size();
   std::string bytes(sizeof length, '\0');
@@ -41,7 +41,7 @@ struct SafetensorsBuilder {
   std::string bytes() const { return safetensors_bytes(header.dump(), data); }
 };
 
-// One layer, width 32, 2 heads, feed-forward 64, 8 tokens.
+// One layer of width 32, 2 heads, feed-forward 64, 8 tokens.
 struct TinyHfModel {
   nlohmann::json config = {
       {"model_type", "llama"},    {"hidden_size", 32},         {"intermediate_size", 64},

@@ -46,7 +46,7 @@ std::string with_length(uint64_t length, std::string_view rest) {
   return std::string(reinterpret_cast<const char*>(&length), sizeof length).append(rest);
 }
 
-// A header of one tensor "t" with these fields, before 16 bytes of data.
+// Returns a file with one tensor "t" with these fields and 16 bytes of data.
 std::string one(const std::string& fields) {
   return safetensors_bytes("{\"t\":{" + fields + "}}", std::string(16, 'x'));
 }
@@ -87,7 +87,7 @@ TEST(Safetensors, RefusesHostileFiles) {
       {Code::corrupt, "tensor \"t\": shape holds", one(f32 + R"("shape":[4.0],"data_offsets":[0,16])")},
       {Code::corrupt, "tensor \"t\": shape is larger than any file",
        one(f32 + R"("shape":[4294967296,4294967296],"data_offsets":[0,16])")},
-      {Code::corrupt, "tensor \"t\": shape is larger than any file",  // times four it wraps round to 16
+      {Code::corrupt, "tensor \"t\": shape is larger than any file",  // times four it overflows to 16
        one(f32 + R"("shape":[4611686018427387908],"data_offsets":[0,16])")},
       {Code::corrupt, "tensor \"t\": data_offsets is missing", one(f32 + R"("shape":[4])")},
       {Code::corrupt, "tensor \"t\": data_offsets is not a pair",

@@ -23,7 +23,7 @@ TEST(SafetensorsWriter, WhatItWritesIsReadBack) {
   const std::string path = folder.path() + "/tables.safetensors";
   const std::string data = "aaaaaaaaaaaabbbb12345678";
   {
-    // Not in the order of the alphabet: bytes follow the order of the entries.
+    // The entries are not in alphabetical order; bytes follow the order of the entries.
     auto writer = SafetensorsWriter::create(
         path, {{"z.a", "F16", {2, 3}}, {"empty", "F32", {0, 7}}, {"b", "BF16", {2}}, {"scalar", "I64", {}}});
     ASSERT_TRUE(writer.ok()) << writer.error().line();

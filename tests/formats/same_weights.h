@@ -1,4 +1,4 @@
-// What a store must hold of the source that it was made from, compared value by value.
+// Compares a store value by value with its source.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 
 namespace tierd {
 
-// What is left of values that are encoded anew.
+// Returns the values after encoding and decoding.
 inline std::vector<float> through(Encoding e, const std::vector<float>& values) {
   std::vector<std::byte> encoded(encoded_bytes(e, values.size()));
   encode(e, values, encoded);
@@ -27,8 +27,8 @@ inline std::vector<float> through(Encoding e, const std::vector<float>& values) 
   return decoded;
 }
 
-// Neuron i of a feed-forward network: row i of gate and up, column i of down. What is in blocks is encoded
-// anew in columns alone.
+// Neuron i of a feed-forward network: row i of gate and up, column i of down. Only columns of block encodings
+// are encoded anew.
 inline void expect_same_bundles(const TensorSource& source, const Manifest& manifest, const StoredSite& site,
                                 std::span<const std::byte> data) {
   const Bundles& cut = std::get<Bundles>(site.cut);
@@ -56,7 +56,7 @@ inline void expect_same_bundles(const TensorSource& source, const Manifest& mani
   }
 }
 
-// Neuron i of a linear operator: column i of its parts. What is in blocks is encoded anew.
+// Neuron i of a linear operator: column i of its parts. Block encodings are encoded anew.
 inline void expect_same_columns(const TensorSource& source, const Manifest& manifest, const StoredSite& site,
                                 std::span<const std::byte> data) {
   const Column column = site.column();
@@ -79,7 +79,7 @@ inline void expect_same_columns(const TensorSource& source, const Manifest& mani
   }
 }
 
-// Neuron i of a mixture: the rows of gate, up and down of expert i, in row groups, each matrix at its place.
+// Neuron i of a mixture: gate, up and down of expert i in row groups, each matrix at its offset.
 inline void expect_same_experts(const TensorSource& source, const Manifest& manifest, const StoredSite& site,
                                 std::span<const std::byte> data) {
   const ExpertMatrices matrices = std::get<Experts>(site.cut).matrices(site.encodings);
@@ -103,7 +103,7 @@ inline void expect_same_experts(const TensorSource& source, const Manifest& mani
   }
 }
 
-// Every row of every tensor, unpacked from the store, must equal the source's.
+// Expects that every row of every tensor, unpacked from the store, equals the source's.
 inline void expect_same_weights(const TensorSource& source, const std::string& directory) {
   const auto store = Store::open(directory);
   ASSERT_TRUE(store.ok()) << store.error().line();

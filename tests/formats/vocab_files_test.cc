@@ -19,7 +19,7 @@ using nlohmann::json;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// The 256 pieces of GPT-2's byte alphabet, then "ab" (256) and <|endoftext|> (257).
+// Writes the 256 pieces of GPT-2's byte alphabet, then "ab" (256) and <|endoftext|> (257).
 void write_gpt2(const TempFolder& folder) {
   json vocab;
   const auto utf8 = [](uint32_t code) {
@@ -37,7 +37,7 @@ void write_gpt2(const TempFolder& folder) {
   folder.write("merges.txt", "#version: 0.2\na b\n");
 }
 
-// llama2.c's tokenizer.bin: the longest length, then score, length and bytes of each piece.
+// Returns llama2.c's tokenizer.bin: the longest length, then score, length and bytes of each piece.
 std::string llama2c_tokenizer(const std::vector<std::string>& pieces) {
   std::string bytes("\7\0\0\0", 4);
   for (const std::string& piece : pieces) {
@@ -115,7 +115,7 @@ TEST(VocabFiles, ACheckpointPrefersTheTokenizerOfItsSize) {
   EXPECT_THAT(found->files, ElementsAre(chosen));
 }
 
-// llama.cpp's own vocabulary files with its inputs and expected ids, where they lie beside the project.
+// llama.cpp's vocabulary files with its inputs and expected ids, if they are beside the project.
 class PeerVocab : public testing::TestWithParam<const char*> {};
 
 TEST_P(PeerVocab, EncodesAsLlamaCppDoes) {

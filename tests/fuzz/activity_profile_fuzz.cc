@@ -1,4 +1,4 @@
-// A profile of configs/activity: what is accepted can be drawn.
+// A profile of configs/activity. Activity can be drawn from an accepted one.
 #include <cmath>
 
 #include "core/base/check.h"

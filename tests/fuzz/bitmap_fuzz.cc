@@ -1,4 +1,4 @@
-// A compressed neuron: what a forged store holds, as the library, and as each kernel set expands it.
+// A compressed neuron of a forged store, expanded by the library and by each kernel set.
 #include "core/model/layout/bitmap.h"
 
 #include <algorithm>
@@ -10,20 +10,20 @@
 
 namespace tierd {
 
-// The first two bytes: which bitmap, and how many elements in eights.
+// The first two bytes: the bitmap, and the number of elements divided by eight.
 void fuzz(std::string_view input) {
   if (input.size() < 2) return;
   constexpr Bitmap kBitmaps[] = {
       {4, std::byte{0}}, {2, std::byte{0}}, {1, std::byte{0}}, {1, std::byte{0x80}}};
   const Bitmap& bitmap = kBitmaps[static_cast<uint8_t>(input[0]) % 4];
   const uint64_t elements = 8 * (1 + uint64_t{static_cast<uint8_t>(input[1])});
-  // In memory that ends where it ends, for AddressSanitizer.
+  // In memory of exactly this size, for AddressSanitizer.
   const std::vector<std::byte> packed(reinterpret_cast<const std::byte*>(input.data()) + 2,
                                       reinterpret_cast<const std::byte*>(input.data()) + input.size());
   std::vector<std::byte> dense(elements * bitmap.element_bytes);
   const bool sound = decompress(bitmap, packed, dense).ok();
   if (sound) {
-    // One that is not canonical, with a zero among its values, is another one when it is made again.
+    // A bitmap may have a zero among its values; compressing again then gives other bytes.
     std::vector<std::byte> again(compressed_bytes(bitmap, dense));
     compress(bitmap, dense, again);
     std::vector<std::byte> back(dense.size());

@@ -1,4 +1,4 @@
-// A neuron that the codec zstd has compressed: what a forged store holds.
+// A neuron of a forged store, compressed by the codec zstd.
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -18,11 +18,11 @@ std::unique_ptr<Codec> load() {
 
 }  // namespace
 
-// The first byte says how large the neuron is, in 64 bytes.
+// The first byte is the neuron's size in units of 64 bytes.
 void fuzz(std::string_view input) {
   static const std::unique_ptr<Codec> codec = load();
   if (input.empty()) return;
-  // In memory that ends where it ends, for AddressSanitizer.
+  // In memory of exactly this size, for AddressSanitizer.
   const std::vector<std::byte> kept(reinterpret_cast<const std::byte*>(input.data()) + 1,
                                     reinterpret_cast<const std::byte*>(input.data()) + input.size());
   std::vector<std::byte> dense(64 * uint64_t{static_cast<uint8_t>(input[0])});

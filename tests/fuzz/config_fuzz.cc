@@ -1,4 +1,4 @@
-// A configuration file, NUL, and what is given to --set. It may have several errors, each a line.
+// A configuration file, NUL, and the argument of --set. It may have several errors, each on a line.
 #include "core/config/config.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Any bytes as text, by tokenizers that are known. The first byte chooses one; where it has all 256 bytes,
-// the text comes back.
+// Any bytes as text for a known tokenizer, chosen by the first byte. If the tokenizer has all 256 bytes,
+// decoding returns the text.
 #include <array>
 #include <memory>
 #include <string>
@@ -21,7 +21,7 @@ constexpr std::array kFiles = {
     "tests/golden/tokenizer/qwen2.json",  "tests/golden/tokenizer/llama_metaspace.json",
     "configs/models/demo/tokenizer.json",
 };
-// Splitting rules that no tokenizer.json asks for: GGUF names them.
+// Splitting rules that only GGUF names; no tokenizer.json uses them.
 constexpr std::array kMorePreTokenizers = {"falcon", "deepseek-coder"};
 
 struct Subject {
@@ -29,7 +29,7 @@ struct Subject {
   bool whole = false;  // no byte is lost
 };
 
-// A sentencepiece vocabulary cannot tell a written "▁" from a space.
+// Returns the expected text: a sentencepiece vocabulary cannot tell a written "▁" from a space.
 std::string as_it_comes_back(const Tokenizer& tokenizer, std::string_view text) {
   std::string expected(text);
   if (tokenizer.vocab().kind != VocabKind::sentencepiece_bpe) return expected;

@@ -1,5 +1,5 @@
-// A GGUF file in two shards. The input is the bytes of the first as four bytes, little endian, the first, and
-// the second.
+// A GGUF file in two shards. The input is the size of the first shard as four bytes, little endian, then both
+// shards.
 #include <cstring>
 
 #include "core/store/source.h"

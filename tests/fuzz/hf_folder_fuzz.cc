@@ -1,5 +1,5 @@
 // A Hugging Face folder. The input is config.json, NUL, the index of the shards, NUL, the safetensors file:
-// without an index it is model.safetensors, otherwise shard.safetensors.
+// model.safetensors without an index, otherwise shard.safetensors.
 #include "core/store/source.h"
 #include "tests/fuzz/input_folder.h"
 #include "tests/fuzz/promises.h"

@@ -1,5 +1,5 @@
-// What a client sends on a connection, through the server itself: it answers each of the requests, or says
-// what is wrong and ends the connection.
+// The bytes of a client's connection, sent through the server itself. The server answers each request, or
+// reports an error and closes the connection.
 #include <sys/socket.h>
 
 #include <cstring>
@@ -16,7 +16,7 @@ namespace {
 class Echo final : public HttpHandler {
  public:
   Echo() {
-    // Whoever stops in the middle has ended: the client shuts down its side.
+    // The client shuts down its side, so an incomplete request ends.
     auto listening = HttpServer::listen("127.0.0.1", 0, {.header_bytes = 2048, .body_bytes = 4096}, *this);
     TIERD_CHECK(listening.ok());
     server_ = std::move(*listening);

@@ -1,4 +1,4 @@
-// What a hub of models answers: its list of files, and what is chosen of it.
+// A model hub's list of files, and the choice among them.
 #include <algorithm>
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
-// The files of one input. Readers take paths, so the bytes go through a folder of this process's own, below
-// $TMPDIR, which ci/fuzz puts in memory.
+// The files of one input. Readers take paths, so the bytes are written to a folder of this process below
+// $TMPDIR, which ci/fuzz places in memory.
 #pragma once
 
 #include <string>
@@ -15,9 +15,9 @@ class InputFolder {
   ~InputFolder();
 
   const std::string& path() const { return path_; }
-  // Writes a file over the one of the input before, and gives its path.
+  // Writes a file over that of the previous input and returns its path.
   std::string write(const char* name, std::string_view bytes) const;
-  // The same for a file that may be absent, as it is where `bytes` is empty.
+  // The same for an optional file, which is absent if `bytes` is empty.
   void write_unless_empty(const char* name, std::string_view bytes) const;
 
  private:

@@ -1,5 +1,5 @@
-// Writes sound inputs for every target: fuzz_seeds FOLDER makes FOLDER/<target>/<name>. Models are as small
-// as can be, so that most mutations hit what describes the weights and not the weights.
+// Writes valid inputs for every target: fuzz_seeds FOLDER makes FOLDER/<target>/<name>. Models are as small
+// as possible, so most mutations hit the description of the weights rather than the weights.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -36,7 +36,7 @@ using nlohmann::json;
 using Strings = std::vector<std::string>;
 
 const fs::path kTree = TIERD_SOURCE_DIR;
-const std::string kNul(1, '\0');  // parts the files of one input
+const std::string kNul(1, '\0');  // separates the files of one input
 
 class Seeds {
  public:
@@ -66,7 +66,7 @@ std::string name_of(const fs::path& file) {
   return file.parent_path().filename().string() + "-" + file.filename().string();
 }
 
-// One layer, one head, four tokens; matrices [width x width] of zeros in the encoding that GGUF calls `type`.
+// Returns one layer, one head, four tokens; matrices [width][width] of zeros in GGUF's encoding `type`.
 GgufBuilder tiny_gguf(const std::string& architecture, uint64_t width, uint32_t type, Encoding encoding) {
   GgufBuilder b;
   b.set_text("general.architecture", architecture);
@@ -117,7 +117,7 @@ void gguf_seeds(const Seeds& seeds) {
   qwen2.set_numbers<int32_t>("tokenizer.ggml.token_type", GgufType::i32, {1, 1, 1, 3});
   seeds.add("gguf", "qwen2-q4_0", qwen2.bytes());
 
-  // A model of K-quants alone is a quarter of a megabyte: here the header has them, the architecture has not.
+  // A model of K-quants alone would take a quarter of a megabyte, so here only unused tensors have them.
   GgufBuilder k_quants = tiny_gguf("llama", 2, 0, Encoding::f32);
   uint32_t type = 12;
   for (const Encoding e : {Encoding::q4_k, Encoding::q5_k, Encoding::q6_k})

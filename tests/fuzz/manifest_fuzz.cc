@@ -1,5 +1,5 @@
-// manifest.json behind its first line, and the checksums beside it: how many there are, a line, then the rest
-// of the text. What vouches for both is added: a checksum cannot be guessed.
+// The number of checksums, a line feed, then manifest.json after its first line. Matching checksums are
+// added, because mutations cannot guess them.
 #include "core/store/manifest.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ constexpr std::string_view kFile = "manifest.json";
 constexpr uint32_t kMostChecksums = 1u << 16;
 constexpr std::string_view kChecksumsKey = "\"checksums\": \"";
 
-// Where the text names the checksum of the checksums, it becomes the right one.
+// Replaces the checksum of the checksums in the text by the right one.
 std::string fitting(std::string_view text, std::string_view checksums) {
   std::string fitted(text);
   const size_t at = fitted.find(kChecksumsKey);
@@ -30,7 +30,7 @@ std::string fitting(std::string_view text, std::string_view checksums) {
   return fitted;
 }
 
-// What a loader counts on without asking again.
+// Checks what a loader relies on without checking again.
 void expect_sound(const Manifest& manifest) {
   for (const StoredSite& site : manifest.sites) {
     const uint64_t slot = site.slot_bytes();

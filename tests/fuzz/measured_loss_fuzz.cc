@@ -16,7 +16,7 @@ void fuzz(std::string_view input) {
   const auto loss = find_loss(folder.path(), settings);
   if (!loss.ok()) return expect_one_line(loss.error(), path);
   if (!*loss) return;
-  // A verdict that was accepted is kept and found again as it is.
+  // An accepted verdict is found unchanged after it was kept.
   TIERD_CHECK(keep_loss(folder.path(), settings, **loss).ok());
   const auto again = find_loss(folder.path(), settings);
   TIERD_CHECK_MSG(again.ok(), again.error().line());

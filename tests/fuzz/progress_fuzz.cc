@@ -1,5 +1,4 @@
-// What an interrupted conversion has left of its progress. The input is the file; that of the seeds fits the
-// plan.
+// The progress file of an interrupted conversion. Seeds match the plan.
 #include "core/store/progress_file.h"
 
 #include "core/base/check.h"
@@ -16,7 +15,7 @@ void fuzz(std::string_view input) {
   Disk disk;
   auto progress = ProgressFile::open(disk, path, kPlan);
   if (!progress.ok()) return expect_one_line(progress.error(), path);
-  // Whatever was kept goes on from there.
+  // The next record is appended after the accepted ones.
   std::vector<uint64_t> finished = progress->finished();
   const uint64_t next = 42;
   TIERD_CHECK(progress->append(disk, {&next, 1}).ok());

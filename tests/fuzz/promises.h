@@ -1,5 +1,5 @@
-// What every reader promises of any bytes: a value that the next part of the program can use, or one line
-// that says which file is wrong. A broken promise aborts, with what was found.
+// The promise of every reader for any bytes: a value that the next part of the program can use, or one line
+// that names the wrong file. A broken promise aborts with what was found.
 #pragma once
 
 #include <memory>
@@ -11,13 +11,13 @@
 
 namespace tierd {
 
-// `error` is one line that begins with `path`: the file, or the folder of the file.
+// Expects one line that begins with `path`: the file, or its folder.
 void expect_one_line(const Error& error, std::string_view path);
 
-// Each tensor of an accepted model can be read, a store of it planned, its vocabulary used.
+// Expects that each tensor of an accepted model can be read, a store planned and the vocabulary used.
 void expect_model(const Result<std::unique_ptr<TensorSource>>& opened, std::string_view path);
 
-// The vocabulary makes a tokenizer that turns `text` into its own tokens, or one line.
+// Expects a tokenizer that encodes `text` into its own tokens, or one line.
 void expect_tokenizer(const Vocab& vocab, std::string_view path, std::string_view text);
 
 }  // namespace tierd

@@ -10,7 +10,7 @@
 namespace tierd {
 namespace {
 
-// A prompt of four tokens and two more: few events, which mutations shall reach.
+// A prompt of four tokens and two more: few events, so that mutations reach them.
 std::string recorded_trace(Config config, const std::string& path) {
   config.model = golden_path("llama2");
   config.threads = 1;

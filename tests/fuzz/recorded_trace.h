@@ -1,4 +1,4 @@
-// Traces that runs have recorded, for targets that make something of them.
+// Traces recorded from runs, for targets that process traces.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace tierd {
 
-// The files' bytes: of small models, under several strategies.
+// Returns the bytes of traces of small models under several strategies.
 std::vector<std::string> recorded_traces();
 
 }  // namespace tierd

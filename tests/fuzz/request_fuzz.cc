@@ -1,4 +1,4 @@
-// The JSON body of a completion or a chat, by what its first byte says.
+// The JSON body of a completion or a chat, as its first byte says.
 #include <nlohmann/json.hpp>
 
 #include "core/base/check.h"

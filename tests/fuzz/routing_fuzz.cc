@@ -1,4 +1,4 @@
-// The routing of a mixture, as other programs record it: CSV, or JSON lines.
+// The routing of a mixture as recorded by other programs: CSV or JSON lines.
 #include "tools/tier/trace/routing.h"
 
 #include "core/base/check.h"

@@ -15,7 +15,7 @@ std::string_view take_text(std::string_view& input) {
 
 }  // namespace tierd
 
-// Where libFuzzer enters.
+// The entry point of libFuzzer.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   tierd::fuzz({reinterpret_cast<const char*>(bytes), size});
   return 0;

@@ -1,15 +1,15 @@
-// What a target is: one function, in a file of its own.
+// A target is one function in a file of its own.
 #pragma once
 
 #include <string_view>
 
 namespace tierd {
 
-// Reads `input` as the target's kind of file and checks what promises.h says. What is broken aborts.
+// Reads `input` as the target's kind of file and checks the promises of promises.h. A broken promise aborts.
 void fuzz(std::string_view input);
 
-// Takes the text up to the first NUL off `input`, and the NUL: how targets that read several files part them.
-// All of it where there is none.
+// Removes the text up to the first NUL, and the NUL, from `input` and returns the text; without a NUL, all of
+// it. Targets that read several files separate them in this way.
 std::string_view take_text(std::string_view& input);
 
 }  // namespace tierd

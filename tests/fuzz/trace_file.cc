@@ -16,7 +16,7 @@ std::string_view bytes_of(const T& value) {
   return {reinterpret_cast<const char*>(&value), sizeof value};
 }
 
-// How many events a block holds is told before its bytes: as many as can be decoded, or one.
+// Returns the block's number of events as announced before its bytes: the number that can be decoded, or one.
 uint32_t announced(std::string_view block) {
   const auto events = decode_events(std::as_bytes(std::span(block)), "block");
   return events.ok() ? static_cast<uint32_t>(events->size()) : 1;

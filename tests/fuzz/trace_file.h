@@ -1,5 +1,5 @@
-// A trace as the targets' inputs have it: its header up to the first NUL, then a block of events. Both get
-// checksums that fit, which cannot be guessed.
+// A trace in the form of the targets' inputs: its header up to the first NUL, then a block of events.
+// Matching checksums are added, because mutations cannot guess them.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace tierd {
 
 std::string trace_file(std::string_view input);
 
-// The input that makes this file, of which the first block is taken.
+// Returns the input that makes this file; its first block is taken.
 std::string input_of_trace(std::string_view file);
 
 }  // namespace tierd

@@ -1,5 +1,4 @@
-// A trace: its header up to the first NUL, then a block of events; both behind checksums that fit, which
-// cannot be guessed.
+// A trace: its header up to the first NUL, then a block of events, both with matching checksums.
 #include <string>
 #include <vector>
 
@@ -21,7 +20,7 @@ std::vector<std::byte> written(const std::vector<Event>& events) {
   return {encoder.bytes().begin(), encoder.bytes().end()};
 }
 
-// What was read can be written, and is read again as it was. Compared as bytes: a setting may be no number.
+// Events survive writing and reading. They are compared as bytes, because a setting may be NaN.
 void expect_the_same_again(const std::vector<Event>& events) {
   const std::vector<std::byte> bytes = written(events);
   const auto again = decode_events(bytes, "again");
@@ -37,7 +36,7 @@ void fuzz(std::string_view input) {
   auto trace = TraceReader::open(path);
   if (!trace.ok()) return expect_one_line(trace.error(), path);
   const std::string text = header_json(trace->header());
-  // As long as the input, by whose size the neurons were believed.
+  // Padded to the input's size, which bounds the number of neurons.
   const auto same = parse_header(text + std::string(input.size(), ' '), path);
   TIERD_CHECK_MSG(same.ok() && header_json(*same) == text, text);
 

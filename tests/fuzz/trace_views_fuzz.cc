@@ -1,5 +1,5 @@
-// What tier-trace makes of a trace that can be read: its summary, its timeline, what was active, and the
-// decisions made again. The input is that of the target `trace`.
+// tier-trace on a readable trace: its summary, timeline, activity and replay. The input is that of the target
+// `trace`.
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -19,7 +19,7 @@
 namespace tierd {
 namespace {
 
-// `view` gives a Result or a Status, of a trace that begins anew.
+// Calls `view`, which returns a Result or a Status, with a trace at its beginning.
 template <class View>
 void expect_value_or_line(const std::string& path, View view) {
   auto trace = TraceReader::open(path);

@@ -40,7 +40,7 @@ MODELS = {
     "vigogne-2-70b-chat": "llama2-sys",
 }
 
-# Where the system says nothing, these templates let it say something of their own, which ours do not.
+# Without a system message, these templates write a default one of their own, which chat_template.cc does not.
 WITH_A_SYSTEM_OF_THEIR_OWN = {"Devstral-Small-2507", "vigogne-2-70b-chat"}
 
 CHATS = {

@@ -23,7 +23,7 @@ from transformers import (AutoModelForCausalLM, FalconConfig, LlamaConfig, Mistr
 from transformers.activations import ACT2FN
 
 N_TOKENS = 24
-MAX_LOGIT = 8.0  # the last norm is scaled so that max|logit| is this: answers far from uniform
+MAX_LOGIT = 8.0  # the last norm is scaled to make this max|logit|, so that predictions are far from uniform
 
 COMMON = {"initializer_range": 0.02, "use_cache": True, "bos_token_id": 1, "eos_token_id": 2}
 
@@ -75,11 +75,11 @@ def phi(**changes):
     }  # fmt: skip
 
 
-# Not in transformers: files for it carry code of their own. x where x > threshold, else 0.
+# Not in transformers: models with it bring their own code. x where x > threshold, else 0.
 FATRELU_THRESHOLD = 0.25
 ACT2FN["fatrelu"] = (torch.nn.Threshold, {"threshold": FATRELU_THRESHOLD, "value": 0.0})
 
-# Wavelengths of theta 500000 over 8 pairs fall on both sides of, and between, llama3's two bounds (16 and 64).
+# Wavelengths of theta 500000 over 8 pairs are on both sides of, and between, llama3's two bounds (16 and 64).
 LLAMA3_ROPE = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
                "original_max_position_embeddings": 64}  # fmt: skip
 LLAMA3 = {"rope_theta": 500000.0, "rope_scaling": LLAMA3_ROPE, "max_position_embeddings": 512}
@@ -88,7 +88,7 @@ QWEN2 = {"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "rope_the
 QWEN2_WINDOW = {"use_sliding_window": False, "sliding_window": None, "max_window_layers": 2}
 LLAMA2_CONFIG = llama(num_key_value_heads=4)
 
-# name: config.json as models on the hub have it. "sliding_window" of qwen2 is inert, and must stay so.
+# name: config.json as of models on the hub. "sliding_window" of qwen2 has no effect, and must have none.
 HUGGING_FACE = {
     "llama2": LLAMA2_CONFIG,
     "llama2-f16": LLAMA2_CONFIG,
@@ -141,7 +141,7 @@ GGUF_MIXTURE_CONFIGS = {
                           ("qwen3-moe", {"moe_intermediate_size": 32}),
                           ("olmoe", {"intermediate_size": 32, "clip_qkv": None})]
 }
-# GGUF's architecture of a mixture, whose files hold a layer's experts in one tensor
+# GGUF's architecture of a mixture; its files have a layer's experts in one tensor.
 GGUF_MIXTURES = {"mixtral": "llama", "qwen3_moe": "qwen3moe", "olmoe": "olmoe"}
 GGUF_SPLIT = {"gguf-llama-q8_0"}
 

@@ -94,7 +94,7 @@ def llama_json(processor, name, pair_merges, metaspace):
         tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
     tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", vocab["<s>"])])
     write_json(tokenizer, name, pair_merges)
-    # Metaspace puts no mark before a text that begins with one; sentencepiece, and so tierd, always does.
+    # Metaspace adds no mark before a text that begins with one; sentencepiece, and so tierd, always does.
     ids = [None if metaspace and text[:1] in (" ", "▁") else tokenizer.encode(text, add_special_tokens=False).ids
            for text in TEXTS]
     return {"file": name, "ids": ids}
@@ -122,7 +122,7 @@ def byte_level(name, split, ignore_merges, pair_merges):
     tokenizer.add_special_tokens([AddedToken("<|end|>", special=True)])
     tokenizer.add_tokens([AddedToken(text, normalized=False) for text in USER_DEFINED])
     write_json(tokenizer, name, pair_merges)
-    # Text is encoded with its control tokens recognised, as this library always does.
+    # The text's control tokens are recognised, because this library always does so.
     return {"file": name, "parse_special": True,
             "ids": [tokenizer.encode(text, add_special_tokens=False).ids for text in TEXTS]}
 

@@ -1,4 +1,4 @@
-// Models, tokenizers and chat templates of the kinds that have hurt others.
+// Models, tokenizers and chat templates of kinds that have harmed other programs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -20,7 +20,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// In one line that names the file.
+// Expects one line that names the file and returns it.
 std::string refused(const std::string& path) {
   const auto source = open_source(path);
   if (source.ok()) return "accepted";
@@ -47,7 +47,7 @@ uint64_t most_memory() {
   return static_cast<uint64_t>(usage.ru_maxrss) << 10;
 }
 
-// Sizes of tensors whose product or sum wraps round, so that a small buffer is filled with a large tensor.
+// Tensor sizes whose product or sum overflows, so that a large tensor is read into a small buffer.
 TEST(KnownBugs, SizesOfTensorsThatWrapRound_CVE_2025_53630_CVE_2026_27940) {
   for (const std::vector<uint64_t>& extents : {std::vector<uint64_t>{1ull << 32, 1ull << 32},
                                                {1ull << 31, 1ull << 31},
@@ -58,7 +58,7 @@ TEST(KnownBugs, SizesOfTensorsThatWrapRound_CVE_2025_53630_CVE_2026_27940) {
                                                {1ull << 61, 8}}) {
     EXPECT_THAT(refused([&](GgufBuilder& b) { up(b).extents = extents; }), HasSubstr("ffn_up.weight"));
   }
-  // Each fits, their sum does not.
+  // Each size fits; their sum does not.
   EXPECT_THAT(refused([](GgufBuilder& b) { up(b).offset = UINT64_MAX - 8191; }), HasSubstr("offset"));
 }
 
@@ -68,13 +68,13 @@ TEST(KnownBugs, AlignmentsThatWrapRound_GHSA_96jg_mvhq_q7q7) {
                 HasSubstr("general.alignment"));
 }
 
-// Guarded by an assert alone, which a release build does not have.
+// Elsewhere only an assert checked this, which a release build does not have.
 TEST(KnownBugs, MoreDimensionsThanThereIsRoomFor_gguf_tools_25) {
   for (const size_t n : {5u, 255u, 10'000u})
     EXPECT_THAT(refused([&](GgufBuilder& b) { up(b).extents.assign(n, 1); }), HasSubstr("dimensions"));
 }
 
-// What lies behind the file's end in memory would be taken for weights, and told.
+// Elsewhere memory behind the file's end was taken for weights and disclosed.
 TEST(KnownBugs, TensorsLargerThanTheirFile_CVE_2026_7482) {
   EXPECT_THAT(refused([](GgufBuilder& b) {
                 b.set_u32("llama.feed_forward_length", 1u << 20);
@@ -155,13 +155,13 @@ TEST(KnownBugs, LengthsOfPiecesThatAreSigned_GHSA_7rxv_5jhh_j6xx) {
     ASSERT_FALSE(vocab.ok()) << length;
     EXPECT_THAT(vocab.error().line(), HasSubstr("token 0 has"));
   }
-  // A text longer than any prompt may be is a text all the same.
+  // A text longer than any prompt can be is still encoded.
   const auto tokenizer = make_tokenizer(small_vocab(300), "test");
   ASSERT_TRUE(tokenizer.ok());
   EXPECT_FALSE((*tokenizer)->encode(std::string(1 << 24, 'a'), true, true).empty());
 }
 
-// A model's template is a program, and programs out of model files are not run.
+// A model's template is a program. Programs from model files are not run.
 TEST(KnownBugs, TemplatesThatAreCode_CVE_2026_5760) {
   const TempFolder folder;
   const std::string proof = folder.path() + "/was-run";
@@ -179,7 +179,7 @@ TEST(KnownBugs, TemplatesThatAreCode_CVE_2026_5760) {
   const std::vector<ChatMessage> messages = {{"user", attack}};
   const auto text = known->apply(messages);
   ASSERT_TRUE(text.ok());
-  EXPECT_THAT(*text, HasSubstr(attack));  // as it was said
+  EXPECT_THAT(*text, HasSubstr(attack));  // verbatim
   EXPECT_FALSE(std::filesystem::exists(proof));
 }
 

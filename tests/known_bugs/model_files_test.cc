@@ -1,4 +1,4 @@
-// Models that other programs write and load, and that were refused or read wrongly.
+// Models that other programs write and load, and that were once refused or read wrongly here.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,8 +20,8 @@ using testing::HasSubstr;
 using testing::Not;
 
 struct Opened {
-  std::unique_ptr<TensorSource> source;  // null where it was refused
-  std::string lines;                     // of standard error, or the error's
+  std::unique_ptr<TensorSource> source;  // null if the model was refused
+  std::string lines;                     // of standard error, then the error
 };
 
 Opened open(const std::string& path) {
@@ -169,7 +169,7 @@ TEST(KnownBugs, EmptyTensorsThatNoArchitectureNames) {
     b.tensor("extra").extents = {0, 2, 2}, b.tensor("extra").type = 26;
   });
   EXPECT_NE(gguf.source, nullptr) << gguf.lines;
-  // A tensor that is named is needed, and a tensor with values has a meaning.
+  // A named tensor is required, and a tensor with values must be known.
   EXPECT_THAT(open_gguf([](GgufBuilder& b) { b.add_f32("output_norm.weight", {0}, 0); }).lines,
               HasSubstr("tensor \"out_norm\": shape [0, 0]"));
   EXPECT_THAT(open_folder([](TinyHfModel& m) { m.weights.add_f32("_extra_state", {1}, 0); }).lines,
@@ -207,7 +207,7 @@ TEST(KnownBugs, TheNumberOfExpertsByEitherName_maxtext_3868) {
   EXPECT_THAT(open(folder.path()).lines, HasSubstr("num_local_experts: found 3, num_experts is 2"));
 }
 
-// A factor that is passed over in silence gives a model that is right up to a few thousand tokens.
+// Ignoring a scaling factor gives a model that is right only for the first few thousand tokens.
 TEST(KnownBugs, FactorsOfRopeAreNotPassedOver) {
   const auto hf = [](json rope) {
     return open_folder([&](TinyHfModel& m) { m.config["rope_scaling"] = rope; }).lines;

@@ -1,4 +1,4 @@
-// Requests of the kinds that have brought servers down, or made them answer what was not asked.
+// Requests of kinds that have crashed servers, or were answered otherwise than they asked.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
@@ -34,7 +34,7 @@ unsigned status_of(const json& fields) {
   return api_error(request.error()).status;
 }
 
-// A count below zero moved the KV cache to the wrong side.
+// A negative count moved the KV cache in the wrong direction.
 TEST(KnownBugs, CountsBelowZero_CVE_2026_21869) {
   for (const char* field : {"n_discard", "n_keep"}) EXPECT_NE(status_of({{field, -5}}), 500u) << field;
   for (const char* field : {"n", "logprobs", "top_k", "max_tokens", "repeat_last_n"})
@@ -54,7 +54,7 @@ TEST(KnownBugs, NestedBodies_26600_27434_25308) {
   }
 }
 
-// A grammar that cannot be kept must not be left out: the answer would be trusted to keep it.
+// A grammar that cannot be enforced must be refused: the client would trust that the answer follows it.
 TEST(KnownBugs, GrammarsThatFailOpen_19051) {
   for (const char* field : {"grammar", "json_schema", "guided_json", "guided_regex"})
     EXPECT_EQ(status_of({{field, "root ::= x"}}), 400u) << field;
@@ -62,7 +62,7 @@ TEST(KnownBugs, GrammarsThatFailOpen_19051) {
   EXPECT_EQ(status_of({{"response_format", {{"type", "text"}}}}), 200u);
 }
 
-// A client recognises a prompt that does not fit by llama-server's words and numbers, and falls back.
+// Clients detect a prompt that does not fit by llama-server's words and numbers, and fall back.
 TEST(KnownBugs, ContextOverflow_litellm_10793_textgen_7257) {
   const auto tokenizer = make_tokenizer(small_vocab(300), "test");
   CompletionDefaults defaults;
@@ -80,14 +80,14 @@ TEST(KnownBugs, ContextOverflow_litellm_10793_textgen_7257) {
   EXPECT_THAT(answer["message"].get<std::string>(), HasSubstr("exceeds the available context size"));
 }
 
-// Clients try 501 again for seconds: what is not supported is 400, and names its field.
+// Clients repeat a request after 501 for seconds, so an unsupported field is answered 400 and named.
 TEST(KnownBugs, UnsupportedIsTriedAgain_openai_python) {
   const auto refused = api_error(Error{Code::unsupported, "chat template", "the model brings none"});
   EXPECT_EQ(refused.status, 400u);
   EXPECT_EQ(status_of({{"tools", {{{"type", "function"}, {"function", {{"name", "f"}}}}}}}), 400u);
 }
 
-// A field that would change the text, and did not.
+// Fields that change the text and were ignored elsewhere.
 TEST(KnownBugs, FieldsIgnoredInSilence_mlx_vlm_1044) {
   for (const json& field : {json{{"truncate_prompt_tokens", 2}},
                             {{"add_special_tokens", false}},
@@ -103,7 +103,7 @@ TEST(KnownBugs, FieldsIgnoredInSilence_mlx_vlm_1044) {
     EXPECT_EQ(status_of(field), 400u) << field;
 }
 
-// An assistant that only called tools has said null, and clients send that back.
+// An assistant message with only tool calls has null content, and clients send it back.
 TEST(KnownBugs, NullContentOfAnAssistant_lmstudio_261) {
   const auto form = ChatTemplate::named("chatml", small_vocab(300));
   const json body = {{"messages",
@@ -116,7 +116,7 @@ TEST(KnownBugs, NullContentOfAnAssistant_lmstudio_261) {
   EXPECT_TRUE(text.ok()) << text.error().line();
 }
 
-// The text and the end of a generation whose model says `tokens`, one after the other.
+// The text of a generation whose model yields `tokens`, and why it ended.
 struct Said {
   std::string text;
   EndEvent::Why why = EndEvent::Why::failed;
@@ -144,7 +144,7 @@ Said said_of(const Tokenizer& tokenizer, const std::vector<uint32_t>& tokens,
   return said;
 }
 
-// A control token has no visible text, and a stop string that named one was never found.
+// A control token has no visible text, so a stop string that names one was never found.
 TEST(KnownBugs, StopsThatNameControlTokens_tinker_feedback_90) {
   Vocab vocab = byte_vocab();
   const auto eot = static_cast<uint32_t>(vocab.pieces.size());
@@ -191,7 +191,7 @@ TEST(KnownBugs, StopsThatNameControlTokens_tinker_feedback_90) {
   }
 }
 
-// Bytes that resident memory grew by at most while `work` was done; 0 under sanitizers, which keep much.
+// Returns the peak growth of resident memory during `work` in bytes; 0 under sanitizers, which retain much.
 uint64_t peak_growth(const std::function<void()>& work) {
   const auto status = [](const std::string& key) {
     std::ifstream file("/proc/self/status");
@@ -208,7 +208,7 @@ uint64_t peak_growth(const std::function<void()>& work) {
   return kSanitized || peak < before ? 0 : peak - before;
 }
 
-// An Api whose model has a token for each byte, and that never answers what it has accepted.
+// An Api whose model has a token for each byte, and which never answers a request that it has accepted.
 class RequestMemory : public testing::Test {
  protected:
   static constexpr uint32_t kContext = 131'072;
@@ -219,7 +219,7 @@ class RequestMemory : public testing::Test {
     api_ = std::make_unique<Api>(std::move(options), *tokenizer_, desk_);
     api_->set_server(server_, reading_);
   }
-  // Keeps a request that is accepted in memory.
+  // Keeps an accepted request in memory.
   std::shared_ptr<HeardReply> post(const std::string& path, const std::string& body) {
     HttpRequest request;
     request.method = "POST";
@@ -243,7 +243,7 @@ class RequestMemory : public testing::Test {
   ReadingThread reading_{4};
 };
 
-// Clients of llama-server ask by its own routes, which were not there.
+// Clients of llama-server use its own routes, which were missing.
 TEST_F(RequestMemory, RoutesOfLlamaServerAreThere) {
   for (const char* path : {"/completion", "/completions", "/v1/completions", "/chat/completions",
                            "/v1/chat/completions", "/tokenize", "/detokenize", "/apply-template"}) {
@@ -256,7 +256,7 @@ TEST_F(RequestMemory, RoutesOfLlamaServerAreThere) {
   }
 }
 
-// Two texts of a bias, and a copy of their tokens for each of 64 texts: 240 kB of body, a killed server.
+// Two texts of a bias, with a copy of their tokens for each of 64 texts: 240 kB of body killed a server.
 TEST_F(RequestMemory, ABiasIsBoundedAndShared) {
   for (const size_t bytes : {60'000, 190'000}) {
     const json body = {{"prompt", "a"},
@@ -289,7 +289,7 @@ TEST_F(RequestMemory, APromptIsShared) {
   EXPECT_EQ(accepted_.size(), 1u);
 }
 
-// Each text counts tokens for its penalties, which cannot be shared: their sum is bounded.
+// Each text counts tokens for its penalties, which cannot be shared, so their sum is bounded.
 TEST_F(RequestMemory, TextsThatTakeMuchAreFewer) {
   json body = {
       {"prompt", std::string(kContext - 1, 'y')}, {"n", 64}, {"repeat_last_n", -1}, {"repeat_penalty", 1.5}};

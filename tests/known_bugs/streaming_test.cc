@@ -1,4 +1,4 @@
-// Disks, budgets, plugins and flags of the kinds that have made others say wrong tokens, or nothing at all.
+// Disks, budgets, plugins and flags of kinds that made other programs give wrong tokens or none.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -22,7 +22,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// A disk gives less than it was asked for, and what it did not give is weights that were never read.
+// A disk returns less than was requested; the rest must not be used as weights.
 TEST(KnownBugs, ShortReads_18504) {
   FlashWorld world({{.offset = 0, .bytes = 8 * kBlock}}, 8 * kBlock);
   auto device = std::make_unique<ManualDevice>(world.content(), 4);
@@ -51,7 +51,7 @@ TEST(KnownBugs, ShortReads_18504) {
   world.expect_landed(message, 1);
 }
 
-// A file system that has no direct I/O says EINVAL.
+// A file system without direct I/O answers EINVAL.
 TEST(KnownBugs, NoDirectIo_18766) {
   const std::string path = "/dev/shm/tierd-known-bugs-" + std::to_string(getpid());
   const std::string bytes(2 * kBlock, 'x');
@@ -79,7 +79,7 @@ class KnownBugsOfPrograms : public ProgramTest {
   }
 };
 
-// A key that nobody reads would be believed to do something.
+// A key that no code reads would be believed to have an effect.
 TEST_F(KnownBugsOfPrograms, FlagsThatDoNothing_ds4_639) {
   for (const std::string key : {"tiers.dram.capasity", "cache.no_such_key", "nothing"}) {
     const Ended ended = run_tierd(with({"--set", key + "=1"}));
@@ -91,8 +91,7 @@ TEST_F(KnownBugsOfPrograms, FlagsThatDoNothing_ds4_639) {
   EXPECT_EQ(run_tierd({"-m", kDemo, "--set", "speculation.lookup=true", "-cnv"}).status, 2);
 }
 
-// What was asked for and cannot be is an error, nothing else in its place.
-// The model says control tokens alone; they are no text, and yet one may end it.
+// The model gives only control tokens. They have no text, but a stop string may name them.
 TEST_F(KnownBugsOfPrograms, StopsThatNameControlTokens_tinker_feedback_90) {
   GgufBuilder model = tiny_gguf_llama();
   model.set_text("tokenizer.ggml.model", "llama");
@@ -112,6 +111,7 @@ TEST_F(KnownBugsOfPrograms, StopsThatNameControlTokens_tinker_feedback_90) {
   EXPECT_EQ(said("<s>a"), 3);
 }
 
+// A request that cannot be met is an error; nothing else takes its place.
 TEST_F(KnownBugsOfPrograms, OverriddenInSilence_unsloth_169) {
   const Ended small = run_tierd(with({"--set", "tiers.dram.capacity=100KB"}));
   EXPECT_EQ(small.status, 2);
@@ -121,7 +121,7 @@ TEST_F(KnownBugsOfPrograms, OverriddenInSilence_unsloth_169) {
   EXPECT_THAT(strategy.err, HasSubstr("best"));
 }
 
-// What the allocator takes beside the budget is the budget's, too.
+// Memory that the allocator uses beside the budget counts as well.
 TEST_F(KnownBugsOfPrograms, MemoryBeyondTheBudget_22629) {
   const std::string budget = "24MB";
   const Ended ended = run_tierd(with({"--set", "tiers.dram.capacity=" + budget, "--fit", "--json"}));
@@ -142,8 +142,8 @@ TEST(KnownBugs, PluginsOfAnotherInterface_localai_11379) {
   EXPECT_THAT(plugin.error().line(), HasSubstr("was built for version 99."));
 }
 
-// One that ends the process as soon as it is loaded, for want of an instruction: nobody loads what is not
-// named.
+// A plugin that ends the process when loaded, by an illegal instruction. Plugins that are not named are not
+// loaded.
 TEST_F(KnownBugsOfPrograms, PluginsThatEndTheProcess_14286) {
   const std::vector<std::string> path = {"--plugin-path", folder().path()};
   std::filesystem::copy_file(TIERD_BAD_PLUGIN_DIR "/cache-illegal_instruction.so",

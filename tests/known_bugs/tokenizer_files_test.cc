@@ -1,4 +1,4 @@
-// Tokenizers that other programs write and load, and that were refused or read wrongly.
+// Tokenizers that other programs write and load, and that were once refused or read wrongly here.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ json added_token(uint32_t id, const char* content, bool special = true) {
           {"rstrip", false}, {"normalized", !special}, {"special", special}};
 }
 
-// Pieces of "hi" with and without a space, and [INST], as transformers 5 saves a Llama's.
+// Returns pieces of "hi" with and without a space, and [INST], as transformers 5 saves a Llama's.
 json metaspace_tokenizer(const json& pre_tokenizer) {
   return {
       {"added_tokens", {added_token(0, "<unk>"), added_token(1, "<s>"), added_token(2, "[INST]")}},
@@ -125,7 +125,7 @@ TEST(KnownBugs, TokensAreAddedBesideASentencepieceModel_llama_cpp_3633) {
       << "the second is found as the first is";
 }
 
-// The 256 pieces of GPT-2's byte alphabet, "(x" (256), and <|endoftext|> (257).
+// Writes the 256 pieces of GPT-2's byte alphabet, "(x" (256), and <|endoftext|> (257).
 void write_byte_vocab(const TempFolder& folder) {
   json vocab;
   const auto utf8 = [](uint32_t code) {
@@ -186,7 +186,7 @@ TEST(KnownBugs, TokensAreAddedByFilesBeside_llama_cpp_3633) {
   EXPECT_THAT(
       with("added_tokens.json", {{"<|im_start|>", 258}, {"<|im_end|>", 259}}, "<|im_start|><|im_end|>"),
       ElementsAre(258, 259));
-  // Ids of other tokens, and far away.
+  // Ids of other tokens, and ids far outside the vocabulary.
   EXPECT_THAT(with("added_tokens.json", {{"<a>", 5}}, ""), ElementsAre(kNoToken));
   EXPECT_THAT(with("added_tokens.json", {{"<a>", 4'000'000'000}}, ""), ElementsAre(kNoToken));
   EXPECT_THAT(with("added_tokens.json", {{"<a>", "x"}}, ""), ElementsAre(kNoToken));

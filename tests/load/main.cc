@@ -1,5 +1,5 @@
-// load: many clients of a running tierd, of whom some leave early, for a bounded time. Each answer is
-// compared with the one that the same request got alone, before.
+// load: many clients of a running tierd for a bounded time, some of which leave early. Each answer is
+// compared with the one that the same request got alone before.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,23 +24,23 @@ namespace {
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-constexpr long kPatience = 600;  // s: of 64 clients of a slow build, most wait for their turn
+constexpr long kPatience = 600;  // s: of 64 clients of a slow build, most wait
 
 struct Options {
   uint32_t port = 8080;
   uint32_t clients = 64;
   uint32_t seconds = 300;
-  uint32_t requests = 48;  // different ones
+  uint32_t requests = 48;  // distinct ones
   uint32_t leave_percent = 10;
   uint32_t longest = 300;  // bytes of a prompt
   uint64_t seed = 1;
   std::string text;
 };
 
-// One that is made again and again.
+// A request that is made again and again.
 struct Sample {
   json body;
-  std::string text;  // that it got alone
+  std::string text;  // the answer that it got alone
 };
 
 struct Percentiles {
@@ -113,7 +113,7 @@ void finish_whole(HttpClient& client, const Sample& sample, Tally& tally) {
   tally.tokens += body["usage"]["completion_tokens"].get<uint64_t>();
 }
 
-// Reads the stream's events as they come; `events` at most, then it leaves.
+// Reads the stream's events as they arrive, at most `events`, then leaves.
 void finish_stream(HttpClient& client, const Sample& sample, uint32_t events, Tally& tally) {
   const Clock::time_point begin = Clock::now();
   const std::string head = client.read_to("\r\n\r\n");
@@ -183,7 +183,7 @@ json get_json(const Options& options, const std::string& path) {
   return json::parse(client.read().body, nullptr, false);
 }
 
-// What the engine holds: the same when nobody is there, before and after.
+// The engine's held resources: the same before and after, when no client is connected.
 struct Held {
   double credits = 0, requests = 0, used_bytes = 0, budget_bytes = 0;
   bool operator==(const Held&) const = default;
@@ -201,7 +201,7 @@ Held held_by(const Options& options) {
           value("tierd_used_bytes{tier=\"dram\"}"), value("tierd_budget_bytes{tier=\"dram\"}")};
 }
 
-// What is held when nothing is continued and nothing waits any more; waits for that, for at most 10 s.
+// Waits at most 10 s until no text is processed or waits. Returns what the engine then holds.
 Held held_when_idle(const Options& options, Tally& tally) {
   for (int tries = 0; tries < 200; ++tries) {
     const json slots = get_json(options, "/slots");
@@ -239,7 +239,7 @@ int run(const Options& options) {
   }
   for (std::thread& client : clients) client.join();
   const double seconds = ms_since(begin) / 1000;
-  // Nothing may be left of clients that are gone.
+  // Clients that have left may hold nothing.
   const Held after = held_when_idle(options, tally);
   if (after != before) {
     tally.fault(fmt::format("not given back: {} credits ({} before), {} bytes in use ({})", after.credits,

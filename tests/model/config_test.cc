@@ -37,7 +37,7 @@ TEST(Config, AcceptsASmallLlama) {
 }
 
 struct BadConfig {
-  std::string expected;  // in the message
+  std::string expected;  // part of the message
   std::function<void(ModelConfig&)> spoil;
 };
 

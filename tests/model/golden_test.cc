@@ -1,4 +1,4 @@
-// The reference against what transformers computed (tests/golden).
+// Compares the reference forward with the logits of transformers (tests/golden).
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr float kTolerance = 1e-4f;  // of the largest logit
 
-// A GGUF file, the first of its shards, or the folder itself.
+// Returns a GGUF file, the first of its shards, or the folder itself.
 std::string model_of(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename();

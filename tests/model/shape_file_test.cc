@@ -28,7 +28,7 @@ TEST(ShapeFile, PublicShapes) {
     const auto config = read_shape(name);
     ASSERT_TRUE(config.ok()) << config.error().line();
     EXPECT_EQ(config->name, name);
-    // Qwen3's heads are wider together than the model.
+    // Qwen3's heads together are wider than the model.
     EXPECT_EQ(config->q_dim(), (name.starts_with("qwen3") ? 2 : 1) * config->d_model);
   }
 }
@@ -49,7 +49,7 @@ TEST(ShapeFile, ErrorsNameTheLine) {
   EXPECT_THAT(refused(good + "norm = \"batch\"\n"), HasSubstr(":8: norm must be one of rms, layer"));
   EXPECT_THAT(refused(good + "gated = 1\n"), HasSubstr(":8: gated must be true or false"));
   EXPECT_THAT(refused(good + "norm_eps = inf\n"), HasSubstr(":8: norm_eps must be a finite number"));
-  // Not used by learned positions, but written into the manifest of a store, which has no infinity.
+  // Unused with learned positions, but written to a store's manifest, which cannot hold infinity.
   EXPECT_THAT(refused(good + "rope_theta = 1e39\nposition = \"learned\"\n"),
               HasSubstr(":8: rope_theta must be a finite number"));
   EXPECT_THAT(refused(good + "head_dim = -4\n"), HasSubstr(":8: head_dim must be a whole number"));

@@ -1,5 +1,5 @@
-// A trained model in three containers against its published text and likelihood, where it lies beside the
-// project.
+// Compares a trained model in three containers with its published text and likelihood. Skipped where the
+// model is not beside the project.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Predictor top-k where operators leave out different shares of their inputs.
+// Predictor top-k with a different sparsity for each operator.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ namespace {
 using Predictor = Plugged<tierd_predictor_1>;
 constexpr uint32_t kChannels = 200;
 
-// Operators of equal width; the last has columns of three times the bytes.
+// Three operators of equal width; the last one's columns have three times the bytes.
 std::vector<TestSite> operators() {
   std::vector<TestSite> sites;
   for (const uint32_t bytes : {64u, 64u, 192u})
@@ -27,7 +27,7 @@ std::vector<float> loss(double (*of)(double)) {
   return lost;
 }
 
-// The share of inputs that each operator leaves out.
+// Returns the share of inputs that each operator leaves out.
 std::vector<double> left_out(double sparsity, const HeatOfSites& tables) {
   Predictor predictor("predictor", "top-k", operators(),
                       {{"sparsity", sparsity, "test"}, {"allocation", std::string("measured"), "test"}},
@@ -47,8 +47,8 @@ std::vector<double> left_out(double sparsity, const HeatOfSites& tables) {
   return shares;
 }
 
-// An expert that the profiled text never used has a table of zeros: nothing is known, not that nothing is
-// lost.
+// An expert that the profiled text never used has a table of zeros. It means that the loss is unknown, not
+// that it is zero.
 TEST(Allocation, OfWhomNothingIsKnownTheMeanIsLeftOut) {
   const HeatOfSites tables = {{"site 0.lost", loss([](double share) { return share * share; })},
                               {"site 1.lost", std::vector<float>(101, 0.0F)},
@@ -65,7 +65,7 @@ TEST(Allocation, LeavesOutMostWhereLeastIsLost) {
                               {"site 2.lost", loss([](double share) { return share * share; })}};
   const std::vector<double> shares = left_out(0.5, tables);
   EXPECT_NEAR(shares[0], 0.89, 0.02) << "for nothing";
-  // Per byte, the wide one gains three times as much by the same share.
+  // Per byte, the wide operator loses a third as much at the same share.
   EXPECT_NEAR(shares[2], 3 * shares[1], 0.06);
   EXPECT_NEAR((shares[0] + shares[1] + 3 * shares[2]) / 5, 0.5, 0.02) << "of all bytes";
 }

@@ -1,5 +1,5 @@
-// Predictor top-k with a cache-aware mask: what it reads, beside all sets that there are; and what it asks
-// its host.
+// Predictor top-k with a cache-aware mask: compares its reads with all possible sets, and checks what it
+// requests from its host.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ using testing::IsSubsetOf;
 using Predictor = Plugged<tierd_predictor_1>;
 using Flags = std::vector<uint8_t>;
 
-// What it costs to read these channels: each run of them is one read, which passes what is resident between.
+// Returns the cost of reading these channels: each run is one read, which may pass over resident channels.
 double cost_of(const Flags& read, const Flags& resident, double request) {
   double cost = 0, passed = 0;
   bool reading = false;
@@ -30,7 +30,7 @@ double cost_of(const Flags& read, const Flags& resident, double request) {
       ++passed;
       continue;
     }
-    // Where it is cheaper, a read ends before what is resident and another begins behind.
+    // Ending a read before resident channels and beginning another one behind may be cheaper.
     if (read[i] != 0) cost += 1 + (reading ? std::min(passed, request) : request);
     reading = read[i] != 0;
     passed = 0;
@@ -63,8 +63,8 @@ Case draw(Random& random, uint32_t n) {
   return drawn;
 }
 
-// No other set of channels is cheaper that loses no more: the price makes one sum of both, of which the
-// chosen set has the least, and which is known of all sets.
+// No set that loses at most as much is cheaper: the price adds cost and loss to one sum, and the chosen set
+// has the least sum of all sets.
 TEST(CacheAware, NoSetIsBetterAtItsPrice) {
   Random random(3);
   CacheAware mask;
@@ -102,7 +102,7 @@ TEST(CacheAware, NoSetIsBetterAtItsPrice) {
           cost_of(set, drawn.resident, drawn.request) + price * energy_of(drawn.magnitudes, all);
       least = std::min(least, sum);
     }
-    // Zeros that a read passes are not used, and cost what they cost.
+    // Zeros that a read passes over are not used, but are paid for.
     double cheapest = std::numeric_limits<double>::infinity();
     for (uint32_t bits = 0; bits < 1u << n; ++bits) {
       Flags passed = read;
@@ -118,7 +118,7 @@ TEST(CacheAware, NoSetIsBetterAtItsPrice) {
   }
 }
 
-// A strong channel that lies alone is worth less than weak neighbours of others.
+// An isolated strong channel is worth less than weaker ones that are neighbours.
 TEST(CacheAware, RunsAreReadAndLonelyChannelsLeftOut) {
   const std::vector<float> x = {0, 0, 3, 2, 2.5F, 3, 0, 0, 0, 0, 0, 0, 3.1F, 0, 0, 0};
   const Flags resident(x.size());
@@ -189,7 +189,7 @@ std::vector<float> drawn_inputs(Random& random, uint32_t rows = 1) {
 
 class CacheAwareMask : public testing::Test {
  protected:
-  static constexpr uint32_t kKept = 12;  // the first channels of each operator
+  static constexpr uint32_t kKept = 12;  // the first channels of each operator are resident
   explicit CacheAwareMask(double ahead = 0, uint64_t gap = 256)
       : predictor_("predictor", "top-k", operators(),
                    {{"sparsity", 0.5, "test"},
@@ -238,9 +238,8 @@ class MissingAhead : public CacheAwareMask {
   MissingAhead() : CacheAwareMask(0.5) {}
 };
 
-// The predictor wishes for half as many channels as the next operator read in its last pass, also where that
-// operator belongs to the next token. It uses what was read ahead, even if those inputs are the smallest of
-// all.
+// The predictor prefetches half as many channels as the next operator read in its last pass, also across the
+// end of a token. It uses prefetched channels even if their inputs are the smallest.
 TEST_F(MissingAhead, TheFirstMissingChannelsAreReadAndUsed) {
   std::vector<float> x = drawn_inputs(random_);
   look_ahead(predictor_, 2, x);
@@ -256,7 +255,7 @@ TEST_F(MissingAhead, TheFirstMissingChannelsAreReadAndUsed) {
   EXPECT_EQ(predictor_.wishes[0].neurons, first);
   for (const uint32_t channel : first) x[channel] = 1e-3F;
   EXPECT_THAT(first, IsSubsetOf(predict(predictor_, 1, x)));
-  // It was for one pass.
+  // The prefetch was for one pass.
   for (const uint32_t channel : first) x[channel] = 0;
   EXPECT_THAT(predict(predictor_, 1, x), testing::Not(testing::Contains(first[0])));
 }

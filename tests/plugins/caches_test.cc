@@ -18,7 +18,7 @@ using Cache = Plugged<tierd_cache_1>;
 constexpr uint8_t kKeep = TIERD_VERDICT_KEEP;
 constexpr uint8_t kBypass = TIERD_VERDICT_BYPASS;
 
-// An embedding that shares the head's edition, two layers' sites, a head.
+// An embedding that shares the head's edition, two sites of layers, a head.
 const std::vector<TestSite> kTied = {{6, 100, true, 3}, {10, 100}, {4, 300}, {6, 100}};
 const std::vector<TestSite> kUntied = {{6, 100, true}, {10, 100}, {4, 300}, {6, 100}};
 
@@ -47,13 +47,13 @@ TEST(CacheNone, KeepsNothing) {
   EXPECT_TRUE(answer.victims.empty());
 }
 
-// 1000 + 1200 + 600 = 2800 bytes of what is used whole; half of it: 5 of 10, 2 of 4, 3 of 6 = 500+600+300.
+// 1000 + 1200 + 600 = 2800 bytes are used whole; half of them: 5 of 10, 2 of 4, 3 of 6 = 500+600+300.
 TEST(CachePinned, EverySiteKeepsTheSameShare) {
   Cache cache("cache", "pinned", kUntied);
   EXPECT_EQ(share(cache, kUntied, 1400), (std::vector<uint32_t>{0, 5, 2, 3}));
   EXPECT_EQ(share(cache, kUntied, 0), (std::vector<uint32_t>{0, 0, 0, 0}));
   EXPECT_EQ(share(cache, kUntied, 99), (std::vector<uint32_t>{0, 0, 0, 0}));
-  EXPECT_EQ(share(cache, kUntied, 100), (std::vector<uint32_t>{0, 1, 0, 0}));  // what rounding leaves is used
+  EXPECT_EQ(share(cache, kUntied, 100), (std::vector<uint32_t>{0, 1, 0, 0}));  // rounding loses no slot
   EXPECT_EQ(share(cache, kUntied, 2800), (std::vector<uint32_t>{0, 10, 4, 6}));
   EXPECT_EQ(share(cache, kUntied, 2999),
             (std::vector<uint32_t>{1, 10, 4, 6}));  // the embedding gets the rest
@@ -73,12 +73,12 @@ TEST(CachePinned, FillsWhatItSharedAndKeepsNothingElse) {
   EXPECT_EQ(cache.wishes[2].edition, 3u);
   EXPECT_EQ(cache.wishes[2].neurons->size(), 3u);
   EXPECT_EQ(cache.table.ahead, nullptr) << "it wants nothing while the run goes on";
-  // One of its own that failed to come may come later; others never.
+  // One of its own neurons whose read failed may be kept later; other neurons never are.
   EXPECT_EQ(admit(cache, 1, {3, 4, 5, 9}, 1).verdicts,
             (std::vector<uint8_t>{kKeep, kBypass, kBypass, kBypass}));
 }
 
-// One slot more each time: the order in which neurons come to stay.
+// Grows by one slot at a time. Returns the order in which neurons become resident.
 std::vector<uint32_t> order_of(Cache& cache, const std::vector<TestSite>& sites) {
   std::vector<uint32_t> order;
   for (uint32_t slots = 1; slots <= sites[0].n; ++slots) {
@@ -119,7 +119,7 @@ TEST(CacheStatic, AnEditionHasTheHeatOfTheSiteWhoseNeuronsItHolds) {
 
 TEST(CacheLru, EverySiteKeepsTheSameShare) {
   Cache cache("cache", "lru", kUntied);
-  // 3400 bytes in all, half: 3 of 6, 5 of 10, 2 of 4, 3 of 6
+  // half of 3400 bytes: 3 of 6, 5 of 10, 2 of 4, 3 of 6
   EXPECT_EQ(share(cache, kUntied, 1700), (std::vector<uint32_t>{3, 5, 2, 3}));
   EXPECT_EQ(share(cache, kUntied, 3400), (std::vector<uint32_t>{6, 10, 4, 6}));
   EXPECT_EQ(share(cache, kUntied, 0), (std::vector<uint32_t>{0, 0, 0, 0}));
@@ -145,7 +145,7 @@ TEST(CacheLru, DropsTheLeastRecentlyUsedThatMayGo) {
   EXPECT_EQ(admit(cache, 1, {0, 1, 2}, 3).verdicts, (std::vector<uint8_t>{kKeep, kKeep, kKeep}));
   land({0, 1, 2});
   touch({0, 1, 2});
-  touch({0, 7});  // 7 is not here: no matter
+  touch({0, 7});  // 7 is not resident, which is allowed
   Admitted answer = admit(cache, 1, {5, 6}, 1);
   EXPECT_EQ(answer.verdicts, (std::vector<uint8_t>{kKeep, kKeep}));
   EXPECT_EQ(answer.victims, (std::vector<uint32_t>{1}));
@@ -156,8 +156,8 @@ TEST(CacheLru, DropsTheLeastRecentlyUsedThatMayGo) {
   EXPECT_EQ(answer.verdicts, (std::vector<uint8_t>{kKeep, kKeep, kBypass}));
   EXPECT_EQ(answer.victims, (std::vector<uint32_t>{0, 6}));
   drop({0, 6});
-  drop({0, 6});  // told twice
-  land({5});     // told twice
+  drop({0, 6});  // reported twice
+  land({5});     // reported twice
   tierd_set_view all = set_of(1, {});
   all.n = 10;
   all.idx = nullptr;
@@ -173,11 +173,11 @@ TEST(CacheFifo, DropsWhatCameFirstHoweverOftenItIsUsed) {
   EXPECT_EQ(cache.table.touch, nullptr);
   EXPECT_EQ(admit(cache, 1, {0, 2}, 0).victims, (std::vector<uint32_t>{4, 1}));
   EXPECT_EQ(cache.table.dropped(cache.self, 1, came.data(), 1, TIERD_DROPPED_EVICTED), TIERD_OK);
-  EXPECT_EQ(cache.table.landed(cache.self, 1, came.data(), 1), TIERD_OK);  // came again
+  EXPECT_EQ(cache.table.landed(cache.self, 1, came.data(), 1), TIERD_OK);  // landed again
   EXPECT_EQ(admit(cache, 1, {0, 2, 3}, 0).victims, (std::vector<uint32_t>{1, 7, 4}));
 }
 
-// Site 1 of kUntied, ten neurons, and what the kernel would tell of it.
+// Site 1 of kUntied, ten neurons, with the calls that the kernel makes.
 class CacheContextLfu : public testing::Test {
  protected:
   explicit CacheContextLfu(const std::vector<Setting>& settings = {})
@@ -197,7 +197,7 @@ class CacheContextLfu : public testing::Test {
   }
   void begin(uint64_t sequence) { EXPECT_EQ(cache_.table.begin_sequence(cache_.self, sequence), TIERD_OK); }
   void end(uint64_t sequence) { EXPECT_EQ(cache_.table.end_sequence(cache_.self, sequence), TIERD_OK); }
-  // 0 and 1 are here and were used three times, 2 and 3 are not and were used once.
+  // 0 and 1 are resident and were used three times; 2 and 3 are not and were used once.
   void use_some() {
     land({0, 1});
     touch({0, 1, 2});
@@ -213,7 +213,7 @@ TEST_F(CacheContextLfu, WhoIsUsedMoreOftenTakesThePlaceOfTheLeastUsed) {
   land({0, 1, 2});
   touch({0, 1, 2});  // one use each
   touch({0, 2});     // two of 0 and 2
-  // The first use of 5 is no more than the one of 1; its second is.
+  // One use of 5 is not more than the one of 1; two are.
   Admitted answer = admit(cache_, 1, {5}, 0);
   EXPECT_EQ(answer.verdicts, (std::vector<uint8_t>{kBypass}));
   EXPECT_TRUE(answer.victims.empty());
@@ -224,14 +224,14 @@ TEST_F(CacheContextLfu, WhoIsUsedMoreOftenTakesThePlaceOfTheLeastUsed) {
   drop({1});
   land({5});
   touch({5});  // two of 5, as of 2
-  // Among several, the one used most often has the free slot and the first victim: 8 before 7 before 6.
+  // The neuron used most often gets the free slot, the next one the first victim: 8 before 7 before 6.
   touch({7, 8});
   touch({7, 8});
   touch({8});
   answer = admit(cache_, 1, {6, 7, 8}, 1);
   EXPECT_EQ(answer.verdicts, (std::vector<uint8_t>{kBypass, kKeep, kKeep}));
   EXPECT_EQ(answer.victims, (std::vector<uint32_t>{2}));  // 5 was used later
-  // Who must not leave is passed over.
+  // A neuron that may not be evicted is skipped.
   cache_.evictable = [](uint32_t, uint32_t neuron) { return neuron == 2 ? 0 : 1; };
   EXPECT_EQ(admit(cache_, 1, {7}, 0).victims, (std::vector<uint32_t>{5}));
   cache_.evictable = [](uint32_t, uint32_t) { return 0; };
@@ -249,7 +249,7 @@ TEST_F(CacheContextLfu, AmongEqualsTheOldestUseLeavesAndThenTheLowestNumber) {
 TEST_F(CacheContextLfu, WhatIsReadAheadIsNoUse) {
   land({0, 1, 2});
   touch({0, 1});
-  // 2 came and was never used: it leaves for the first use of anybody, but none of the others does.
+  // 2 was prefetched and never used, so the first used neuron evicts it. The others stay.
   const Admitted answer = admit(cache_, 1, {3, 4}, 0);
   EXPECT_EQ(answer.verdicts, (std::vector<uint8_t>{kKeep, kBypass}));
   EXPECT_EQ(answer.victims, (std::vector<uint32_t>{2}));
@@ -260,7 +260,7 @@ TEST_F(CacheContextLfu, CountsBeginAnewWithAContext) {
   use_some();
   EXPECT_EQ(admit(cache_, 1, {2, 3}, 0).verdicts, (std::vector<uint8_t>{kBypass, kBypass}));
   end(0);
-  EXPECT_EQ(admit(cache_, 1, {2}, 0).verdicts, (std::vector<uint8_t>{kBypass}));  // not with an end
+  EXPECT_EQ(admit(cache_, 1, {2}, 0).verdicts, (std::vector<uint8_t>{kBypass}));  // not at an end
   begin(0);
   touch({1});
   // One use of 1, none of 0.
@@ -270,7 +270,7 @@ TEST_F(CacheContextLfu, CountsBeginAnewWithAContext) {
 }
 
 TEST_F(CacheContextLfu, AContextThatJoinsOthersForgetsNothing) {
-  end(7);  // began before this cache came
+  end(7);  // began before this cache was made
   begin(0);
   use_some();
   begin(1);
@@ -299,7 +299,7 @@ class CacheContextLfuThatFades : public CacheContextLfu, public testing::WithPar
  protected:
   CacheContextLfuThatFades() : CacheContextLfu({{"fade", GetParam(), "test"}}) {}
 };
-// A fourth pass wants 2, used three passes ago, where 0 and 1 were used in each of the three.
+// A fourth pass needs 2, which was used three passes ago, while 0 and 1 were used in each of the three.
 TEST_P(CacheContextLfuThatFades, WhatWasUsedLongAgoWeighsLess) {
   const double fade = GetParam();
   const double of_here = fade + fade * fade + fade * fade * fade;
@@ -325,7 +325,7 @@ TEST_F(CacheContextLfu, ASmallerTierDropsTheLeastUsed) {
   for (uint32_t from = 0; from < 4; ++from) {
     std::vector<uint32_t> used;
     for (uint32_t neuron = from; neuron < 6; ++neuron) used.push_back(5 - neuron);
-    touch(used);  // in the end 5 once, 4 twice, 3 three times, the others four times
+    touch(used);  // in all: 5 once, 4 twice, 3 three times, the others four times
   }
   std::vector<uint32_t> slots = whole;
   std::vector<tierd_neuron> victims(6);
@@ -337,7 +337,7 @@ TEST_F(CacheContextLfu, ASmallerTierDropsTheLeastUsed) {
   EXPECT_EQ(victims[1].neuron, 4u);
 }
 
-// Against the plainest list there is.
+// Compares with a plain list.
 TEST(EvictionOrder, KeepsTheOrderOfAList) {
   Random random(21);
   for (const uint32_t n : {1u, 2u, 9u}) {
@@ -369,8 +369,8 @@ TEST(EvictionOrder, KeepsTheOrderOfAList) {
   }
 }
 
-// Attention, a network of which a step uses a part, a head, whose edition the embedding shares: what every
-// step uses whole has its room before the network.
+// Attention, a network that a step uses in part, and a head whose edition the embedding shares. Sites that
+// every step uses whole get slots before the network.
 TEST(Caches, WhatIsUsedWholeComesFirst) {
   const std::vector<TestSite> sites = {
       {6, 100, true, 3}, {10, 100}, {200, 10, false, TIERD_NO_SITE, TIERD_AXIS_NEURON}, {6, 100}};
@@ -383,7 +383,7 @@ TEST(Caches, WhatIsUsedWholeComesFirst) {
   }
 }
 
-// Channels of every operator, and what every step uses whole: rows of the head.
+// Channels of each operator share the room that the whole rows of the head leave.
 TEST(Caches, ChannelsShareWhatIsLeftBehindWholeSites) {
   const std::vector<TestSite> sites = {{6, 100, true},
                                        {20, 50, false, TIERD_NO_SITE, TIERD_AXIS_CHANNEL},
@@ -398,7 +398,7 @@ TEST(Caches, ChannelsShareWhatIsLeftBehindWholeSites) {
   }
 }
 
-// A step passes attention always, an expert only when a router has chosen it.
+// A step always passes attention, but an expert only if a router has chosen it.
 TEST(Caches, ExpertsInChannelsShareWhatOthersLeave) {
   std::vector<TestSite> sites(5, TestSite{20, 10, false, TIERD_NO_SITE, TIERD_AXIS_CHANNEL});
   sites.push_back({6, 100});
@@ -415,7 +415,7 @@ TEST(Caches, ExpertsInChannelsShareWhatOthersLeave) {
   EXPECT_EQ(share(pinned, sites, 1300), (std::vector<uint32_t>{20, 10, 10, 20, 10, 6}));
 }
 
-// Whole operators of small channels before others; of one size, alike.
+// Whole operators with small channels get slots first; those of equal size share equally.
 TEST(Caches, SmallChannelsMayComeFirst) {
   const std::vector<TestSite> sites = {{6, 100, true},
                                        {20, 50, false, TIERD_NO_SITE, TIERD_AXIS_CHANNEL},
@@ -429,7 +429,7 @@ TEST(Caches, SmallChannelsMayComeFirst) {
   EXPECT_EQ(share(cache, sites, 3400), (std::vector<uint32_t>{3, 20, 100, 50, 6}));
 }
 
-// One that shares its bytes with nobody: all of it would save a token one read.
+// An embedding that shares no edition comes last: all of its rows would save one read a token.
 TEST(Caches, AnEmbeddingOfItsOwnComesLast) {
   const std::vector<TestSite> sites = {
       {6, 100, true}, {10, 100}, {200, 10, false, TIERD_NO_SITE, TIERD_AXIS_NEURON}};
@@ -440,7 +440,7 @@ TEST(Caches, AnEmbeddingOfItsOwnComesLast) {
   }
 }
 
-// Random sites and sizes: never more than there is, never less than the share by more than one slot a site.
+// Random sites and sizes: the sum never exceeds the memory and falls short by less than one slot a site.
 TEST(Caches, SharesFitWhateverTheSizes) {
   Random random(12);
   for (int round = 0; round < (kSanitized ? 400 : 3'000); ++round) {
@@ -452,7 +452,7 @@ TEST(Caches, SharesFitWhateverTheSizes) {
       whole += uint64_t{site.n} * site.slot_bytes;
       sites.push_back(site);
     }
-    // sizes at and around a whole number of slots, where rounding could go wrong
+    // sizes at and around a whole number of slots, where rounding could fail
     const uint64_t base = whole / (1 + random.below(9)) * (1 + random.below(4));
     const uint64_t bytes = base + random.below(3) - std::min<uint64_t>(base, 1);
     for (const char* name : {"lru", "lfu", "context-lfu", "pinned", "static"}) {

@@ -1,4 +1,4 @@
-// The strategies of this project, loaded from where the build puts them.
+// Loads this project's strategies from the build's plugin folder.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ inline StrategyChoice choose(const std::string& kind, const std::string& name,
   return choice;
 }
 
-// The strategies of a dense model, with this cache.
+// Returns the strategies of a dense model with this cache.
 inline StrategyChoices choose_all(const std::string& cache = "pinned") {
   return {choose("predictor", "dense"), choose("quantizer", "plain"), choose("cache", cache),
           choose("balancer", "single")};

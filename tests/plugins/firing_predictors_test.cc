@@ -1,4 +1,4 @@
-// Predictors that read what a site computes from: low-rank tables, a network's own gate, the largest inputs.
+// Predictors that read a site's inputs: low-rank tables, a network's own gate, the largest inputs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -58,7 +58,7 @@ Answer predict(Predictor& predictor, uint32_t site, const std::vector<float>& x,
   return answer;
 }
 
-// `fires(row, neuron)` says what is right; where it is too close to say, nothing.
+// `fires(row, neuron)` returns the right answer, or nothing where rounding may decide.
 template <class Fires>
 void expect_fires(const Answer& answer, uint32_t rows, Fires fires) {
   ASSERT_FALSE(answer.all);
@@ -103,8 +103,8 @@ TEST(LowRank, KeepsTheGreatestScoresOfEachRow) {
   }
 }
 
-// Two networks of one width behind each other, and one of another width: of the first one's input, the tables
-// of the second say what it will use.
+// Two networks of one width and one of another width. The input of the first network and the tables of the
+// second one predict the second.
 TEST(LowRank, LooksAheadByTheTablesOfLaterLayers) {
   Random random(9);
   const std::vector<TestSite> sites = {{kNeurons, 64, false, TIERD_NO_SITE, TIERD_AXIS_NEURON, kWidth},
@@ -142,12 +142,12 @@ TEST(LowRank, LooksAheadByTheTablesOfLaterLayers) {
   EXPECT_THAT(wishes(1, 2, 17), IsEmpty()) << "a prompt";
 }
 
-// A recording of two passes: three neurons, then all; what comes after it is not known.
+// A recording of two passes: three neurons, then all. Later passes are unknown.
 TEST(Oracle, KnowsThePassesThatWereRecorded) {
   HeatOfSites recording = {
       {"site 1.rows", {1, 1}}, {"site 1.counts", {3, -1}}, {"site 1.neurons", {2, 5, 89}}};
   const std::vector<float> x(kWidth, 1);
-  // `scored`: whoever ranks by scores may have it.
+  // With scores in the recording, the predictor declares and returns them.
   const auto passes = [&](bool scored) {
     Predictor predictor("predictor", "oracle", kSites, {}, recording);
     EXPECT_EQ((predictor.table.caps(predictor.self) & TIERD_PREDICTOR_SCORES) != 0, scored);
@@ -169,11 +169,11 @@ TEST(Oracle, KnowsThePassesThatWereRecorded) {
   recording["site 1.scores"] = {0.5, 3, 0.25};
   const auto scored = passes(true);
   EXPECT_THAT(scored[0], testing::ElementsAre(0.5, 3, 0.25));
-  EXPECT_THAT(scored[1], testing::IsEmpty());  // which neurons contribute what is not known of all of them
+  EXPECT_THAT(scored[1], testing::IsEmpty());  // a set of all neurons has no scores
 }
 
-// Beside the 4 x 64 bytes that are used whole, the memory holds so many neurons of the network, in which a
-// neuron of two editions takes 25 % of 64 and 75 % of 16 bytes.
+// Beside 4 x 64 bytes used whole, the memory holds `kept` neurons of the network. A neuron of two editions
+// takes 25 % of 64 and 75 % of 16 bytes.
 TEST(LowRank, KeepsWhatTheMemoryHolds) {
   Random random(5);
   const TestMatrices tables = {{"site 1.a", matrix(random, kRank, kWidth)},
@@ -194,7 +194,7 @@ TEST(LowRank, KeepsWhatTheMemoryHolds) {
     predictor.set_bytes(1, 4 * 64 + 28 * 9);
     EXPECT_EQ(predict(predictor, kNetwork, x).neurons.size(), 9u) << bytes;
   }
-  // A memory without any room is refused.
+  // A memory without room for a neuron is refused.
   Predictor predictor("predictor", "low-rank", sites, settings, curves, tables, 1,
                       {{{"dram", 0, 4 * 64}}, TIERD_NO_MEMORY});
   predictor.expects_lines = true;
@@ -272,7 +272,7 @@ TEST(Gate, FiresAboveTheCutAndALittleBelow) {
   }
 }
 
-// The tests below are about operators that are cut into channels.
+// From here on: operators that are cut into channels.
 const std::vector<TestSite> kOperators = {{4, 64},
                                           {kNeurons, 64, false, TIERD_NO_SITE, TIERD_AXIS_CHANNEL, kNeurons}};
 constexpr uint32_t kOperator = 1;
@@ -296,7 +296,7 @@ TEST(TopK, TakesTheLargestInputsOfEachRow) {
   }
 }
 
-// Where there are several rows, a neuron has the greatest of its scores.
+// With several rows, a neuron's score is its greatest one.
 TEST(TopK, ScoresByMagnitude) {
   Random random(6);
   const std::vector<float> x = draw(random, kRows * kNeurons);

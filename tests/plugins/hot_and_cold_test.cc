@@ -1,5 +1,5 @@
-// Hermes' strategies but for the table of states: another heat, the GPU's hot set, the DIMMs' homes, and who
-// computes what.
+// Hermes' strategies except the state table: another heat, the GPU's hot set, the DIMMs' homes, and the unit
+// of each neuron.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -48,7 +48,7 @@ class HotSet : public Plugged<tierd_cache_1> {
   explicit HotSet(const std::vector<TestSite>& sites, const HeatOfSites& tensors = {},
                   const std::vector<Setting>& settings = {})
       : Plugged("cache", "hot-set", sites, settings, tensors, {}, 2, {{{"ndp"}, {"gpu"}}, kGpu}) {
-    // Rows are the GPU's, networks are copies.
+    // Rows have their home at the GPU; neurons of networks are copies.
     at_home = [sites](uint32_t edition, uint32_t) { return sites[edition].axis == TIERD_AXIS_ROW; };
   }
   Neurons share(uint64_t bytes, Neurons most) {
@@ -153,7 +153,7 @@ TEST(HotSet, WhatAPassMissesStreamsBy) {
               ElementsAre(TIERD_VERDICT_KEEP, TIERD_VERDICT_BYPASS));
 }
 
-// Equals of one DIMM would all come first if they were told apart by number.
+// Ties are broken at random: in order of number, the neurons of one DIMM would all come first.
 TEST(HotSet, EqualsAreDrawn) {
   HotSet cache({network(200), {1, 64}}, {{"site 0.hot", std::vector<float>(200, 0)}});
   (void)cache.share(64 * 21, {200, 1});
@@ -163,7 +163,7 @@ TEST(HotSet, EqualsAreDrawn) {
   EXPECT_GT(wanted.back(), 100u);
 }
 
-// Against sorted lists: the hottest that are not here for the coolest that are, as long as they are hotter.
+// Compares with sorted lists: the hottest absent neurons replace cooler resident ones, coolest first.
 TEST(HotSet, ExchangesAreThoseOfSortedLists) {
   Random random(8);
   for (int round = 0; round < 200; ++round) {
@@ -271,7 +271,7 @@ class HotCold : public Plugged<tierd_balancer_1> {
     EXPECT_EQ(table.assign(self, &set, unit.data()), TIERD_OK);
     return {unit.begin(), unit.end()};
   }
-  // Which neurons of which edition go to which memory.
+  // Returns which neurons of which edition get which memory as home.
   std::string rebalanced() {
     wishes.clear();
     EXPECT_EQ(table.rebalance(self, 0), TIERD_OK);
@@ -322,13 +322,13 @@ TEST(HotCold, WhoHasACopyComputesIt) {
   EXPECT_THAT(all.assigned(0, {0, 3}, true), ElementsAre(0, 1));
 }
 
-// Algorithm 1, with the loop condition that balances.
+// Algorithm 1 with a loop condition that balances.
 TEST(HotCold, TheHeavierOfAPairGivesItsMostActiveNeurons) {
   HotCold balancer({network(8)}, {{"site 0.home", {0, 0, 0, 0, 1, 1, 1, 1}}});
   for (int pass = 0; pass < 4; ++pass) (void)balancer.assigned(0, {0, 1, 2, 4});
   EXPECT_EQ(balancer.rebalanced(), "") << "the window has five";
   (void)balancer.assigned(0, {1, 2, 4});
-  // Z = 14 against 5: neuron 1 (5) makes it 9 against 10.
+  // Z = 14 against 5: moving neuron 1 (5) makes it 9 against 10.
   EXPECT_EQ(balancer.rebalanced(), "0 to 2: 1;");
   EXPECT_DOUBLE_EQ(balancer.metrics["planned imbalance before"], 14 / 9.5);
   EXPECT_DOUBLE_EQ(balancer.metrics["planned imbalance after"], 10 / 9.5);
@@ -345,7 +345,7 @@ TEST(HotCold, TheHeaviestIsPairedWithTheLightest) {
   EXPECT_THAT(moves, HasSubstr("0 to 4: 4;")) << "10 against 0";
 }
 
-// Whatever fires: no pair is turned round, and the heaviest is never heavier than before.
+// For any firing, no pair is reversed, and the greatest load never grows.
 TEST(HotCold, RemappingNeverMakesItWorse) {
   Random random(5);
   for (int trial = 0; trial < 50; ++trial) {

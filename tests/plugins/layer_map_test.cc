@@ -1,4 +1,4 @@
-// The map of layers that each memory's instance draws, what it keeps of it, and what it wishes for.
+// The layer map of each memory's instance: the layers it keeps, and its wishes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ constexpr uint64_t kLayer = 4 * 100 + 2 * 300;
 constexpr uint64_t kHead = 6 * 100;
 constexpr uint64_t kMuch = 1 << 20;
 
-// An embedding, three layers of two sites, a head. Edition 0 is the embedding's where that is not tied.
+// An embedding, three layers of two sites, a head. Edition 0 is the embedding's unless it is tied.
 std::vector<TestSite> model(bool tied) {
   std::vector<TestSite> sites = {{.n = 6, .slot_bytes = 100, .given = true, .layer = kNoLayer}};
   for (uint16_t layer = 0; layer < 3; ++layer) {
@@ -40,7 +40,7 @@ class MapOf {
   explicit MapOf(const TestMachine& machine, const std::vector<Setting>& settings = {}, bool tied = false)
       : sites_(model(tied)), cache("cache", "layer-map", sites_, settings, {}, {}, 1, machine) {}
 
-  // The slots of each edition.
+  // Returns the slots of each edition.
   std::vector<uint32_t> share(uint64_t bytes) {
     std::vector<uint32_t> slots = all();
     EXPECT_EQ(cache.table.share(cache.self, bytes, slots.data()), TIERD_OK);
@@ -58,7 +58,7 @@ class MapOf {
     EXPECT_EQ(cache.table.resplit(cache.self, &wanted), TIERD_OK);
     return wanted;
   }
-  // The sites that it wishes for behind this one.
+  // Returns the sites that the cache wishes for after this one.
   std::vector<uint32_t> ahead(uint32_t site) {
     cache.wishes.clear();
     EXPECT_EQ(cache.table.ahead(cache.self, site), TIERD_OK);
@@ -88,7 +88,7 @@ TEST(LayerMap, OneMemoryKeepsTheFirstLayersWhole) {
   EXPECT_THAT(map.share(kMuch), map.all());
 }
 
-// The embedding takes rows from what is too little for another layer or for the head.
+// The embedding gets rows from bytes that are too few for another layer or for the head.
 TEST(LayerMap, TheEmbeddingHasWhatLayersLeave) {
   MapOf map(alone());
   EXPECT_THAT(map.share(kLayer - 1), ElementsAre(6, 0, 0, 0, 0, 0, 0, 0));
@@ -166,7 +166,7 @@ TEST(LayerMap, FillsItsLayersAndLetsTheOthersPass) {
   EXPECT_THAT(admit(map.cache, 5, {0, 3}, 0).verdicts, ElementsAre(kBypass, kBypass));
 }
 
-// The GPU gives up a layer: the memory below lets its last one go for it.
+// When the GPU gives up a layer, the memory below keeps it and evicts its own last layer.
 TEST(LayerMap, MovesWithTheBudgets) {
   MapOf dram(machine(1, 2 * kLayer));
   EXPECT_THAT(dram.share(kLayer), ElementsAre(0, 0, 0, 0, 0, 4, 2, 0));
@@ -185,7 +185,7 @@ TEST(LayerMap, MovesWithTheBudgets) {
   EXPECT_EQ(dram.resplit(), 0u);
 }
 
-// Another cache's slots hold a half of everything: they are used, and the map is asked for.
+// Slots of another cache hold half of everything. They are accepted, and the map requests a new split.
 TEST(LayerMap, TakesAnothersSlotsAtFirst) {
   MapOf map(alone());
   std::vector<uint32_t> slots = {3, 2, 1, 2, 1, 2, 1, 3};
@@ -199,8 +199,8 @@ TEST(LayerMap, TakesAnothersSlotsAtFirst) {
   EXPECT_EQ(map.resplit(), 0u);
 }
 
-// Two units over one memory: each keeps its neurons of the first layers, the memory below both ones' of
-// others.
+// Two units over one memory: each keeps its own neurons of the first layers; the memory below keeps both
+// units' neurons of other layers.
 TEST(LayerMap, EachUnitHasItsNeuronsOfALayer) {
   const auto place = [](MapOf& map) {
     map.cache.home = [](uint32_t, uint32_t neuron) { return neuron % 2; };

@@ -1,4 +1,4 @@
-// M2Cache's cache of DRAM: which layers stay, and which ones it loads when.
+// M2Cache's cache of DRAM: which layers are fixed, and which are loaded when.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,10 +14,10 @@ using Cache = Plugged<tierd_cache_1>;
 
 constexpr uint16_t kNoLayer = TIERD_NO_LAYER;
 constexpr uint32_t kLayers = 5;
-constexpr uint64_t kWhole = 4 * 100;  // what a step uses whole of a layer
+constexpr uint64_t kWhole = 4 * 100;  // of a layer, used whole by each step
 constexpr uint64_t kInPart = 2 * (300 + 150);
 constexpr uint64_t kHead = 6 * 100;
-// Numbers of editions: the embedding has none of its own, a layer's follow each other, lower ones behind all.
+// Edition numbers: the embedding has none, a layer's follow each other, lower editions come after all others.
 constexpr uint32_t whole_of(uint32_t layer) {
   return 2 * layer;
 }
@@ -28,7 +28,7 @@ constexpr uint32_t lower_of(uint32_t layer) {
   return 2 * kLayers + 1 + layer;
 }
 
-// An embedding that is tied to the head, layers of a site that is used whole and one of neurons with a lower
+// An embedding tied to the head, and layers with one site that is used whole and one of neurons with a lower
 // edition.
 std::vector<TestSite> model() {
   std::vector<TestSite> sites = {
@@ -43,7 +43,7 @@ std::vector<TestSite> model() {
 
 class LayersCache {
  public:
-  // In DRAM, below a GPU of so many bytes; none: DRAM computes by itself.
+  // The cache of DRAM under a GPU of `gpu` bytes; nothing: DRAM computes.
   explicit LayersCache(const std::vector<Setting>& settings, std::optional<uint64_t> gpu = 0,
                        uint64_t staging = 0)
       : cache("cache", "layers", sites_, settings, {}, {}, 1,
@@ -56,7 +56,7 @@ class LayersCache {
     EXPECT_EQ(cache.table.share(cache.self, bytes, slots.data()), TIERD_OK);
     return slots;
   }
-  // The editions that it wishes for there.
+  // Returns the editions that the cache wishes for at this site.
   std::vector<uint32_t> ahead(uint32_t site) {
     cache.wishes.clear();
     EXPECT_EQ(cache.table.ahead(cache.self, site), TIERD_OK);
@@ -131,7 +131,7 @@ TEST(Layers, TheNextLayersThatDoNotStayAreLoadedOnce) {
   EXPECT_THAT(layers.ahead(9), ElementsAre(best_of(3), lower_of(3)));
   EXPECT_THAT(layers.ahead(11), IsEmpty());
   EXPECT_THAT(layers.ahead(0), IsEmpty()) << "both are on their way";
-  // What was on its way may have been given up before another text.
+  // Loads in flight may have been given up before another text.
   ASSERT_EQ(layers.cache.table.begin_sequence(layers.cache.self, 3), TIERD_OK);
   EXPECT_THAT(layers.ahead(1), ElementsAre(best_of(2), lower_of(2), best_of(3), lower_of(3)));
 }
@@ -159,7 +159,7 @@ TEST(Layers, WhatIsHeldAboveMayStayOut) {
   EXPECT_THAT(layers.neurons_of_wish(1), ElementsAre(0, 1));
 }
 
-// Where the memory is computed from, nobody else keeps what is used whole.
+// If units compute from the memory, no other memory keeps the weights that are used whole.
 TEST(Layers, AMemoryThatIsComputedFromLoadsAllOfALayer) {
   LayersCache layers({integer("distance", 1)}, std::nullopt);
   layers.share(kWhole + kInPart);

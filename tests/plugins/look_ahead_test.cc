@@ -1,4 +1,4 @@
-// What predictor top-k reads ahead: of which operators, from which layer, which channels.
+// The prefetches of predictor top-k: for which operators, from which layer, which channels.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ using testing::IsEmpty;
 using Predictor = Plugged<tierd_predictor_1>;
 constexpr uint32_t kChannels = 20;
 
-// Eight layers of two operators, in groups: qkv of layer l is site 2 l, down site 2 l + 1.
+// Eight layers of two operators in groups: qkv of layer l is site 2 l, down is site 2 l + 1.
 std::vector<TestSite> layers_in_groups_of(uint16_t size) {
   std::vector<TestSite> sites;
   for (uint16_t layer = 0; layer < 8; ++layer) {
@@ -34,7 +34,7 @@ std::vector<TestSite> layers_in_groups_of(uint16_t size) {
 
 struct Wishes {
   std::vector<uint32_t> sites;
-  std::vector<uint32_t> channels;  // of each
+  std::vector<uint32_t> channels;  // of each site
 };
 Wishes wishes(Predictor& predictor, uint32_t site, const std::vector<float>& x, uint32_t rows = 1) {
   const std::vector<uint64_t> sequences(rows, 0);
@@ -57,7 +57,7 @@ Wishes wishes(Predictor& predictor, uint32_t site, const std::vector<float>& x, 
   return all;
 }
 
-// The larger the number the larger the input, by turns of either sign.
+// Returns inputs that grow with their number, with alternating signs.
 std::vector<float> rising() {
   std::vector<float> x(kChannels);
   for (uint32_t i = 0; i < kChannels; ++i) x[i] = (i % 2 == 0 ? 0.1F : -0.1F) * static_cast<float>(i);
@@ -89,7 +89,7 @@ TEST(LookAhead, IsOfWhomItIsAskedFor) {
   EXPECT_THAT(wishes(last, 2, rising()).sites, ElementsAre(4, 6));
 }
 
-// One of layer 0's operators predicts one layer ahead at sparsity 0.5, and the other predicts nothing.
+// One operator of layer 0 predicts one layer ahead at sparsity 0.5; the other one predicts nothing.
 TEST(LookAhead, FollowsWhatWasMeasured) {
   std::vector<float> well(3 * 9, 0.6F);
   well[4] = 0.9F;       // distance 1, sparsity 0.5

@@ -1,4 +1,4 @@
-// M2Cache: who is used with how many bits, and the memory that follows the last token. Against sorted lists
+// M2Cache: the edition of each neuron, and the memory that follows the last token. Compared with sorted lists
 // and sets.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ std::vector<uint8_t> choose_levels(Quantizer& mixed, const std::vector<float>& s
   return level;
 }
 
-// A stable sort by score, cut at the rounded sums of the shares.
+// Returns levels by a stable sort by score, cut at the rounded sums of the shares.
 std::vector<uint8_t> sorted_levels(const std::vector<float>& scores, const std::vector<double>& shares) {
   std::vector<uint32_t> order(scores.size());
   std::iota(order.begin(), order.end(), 0u);
@@ -90,8 +90,8 @@ TEST(QuantizerMixed, TheBetterRankTheMoreBits) {
   }
 }
 
-// Token after token, whose scores follow those of the token before, against sorted lists: a neuron stays
-// where it was while its rank is no farther than the margin from those of its level.
+// Tokens whose scores follow those of the token before, compared with sorted lists. A neuron keeps its level
+// while its rank is within the margin of that level.
 TEST(QuantizerMixed, NeuronsNearABorderKeepTheirEdition) {
   Random random(11);
   const std::vector<double> shares = {.25, .25, .5};
@@ -155,7 +155,7 @@ TEST(QuantizerMixed, NeuronsNearABorderKeepTheirEdition) {
   }
 }
 
-// What is foreseen is answered as the pass would be, and forgotten.
+// A predicted set gets the pass's answer and leaves no state.
 TEST(QuantizerMixed, AForeseenSetChangesNoAnswer) {
   std::vector<Setting> settings = ratios("25/25/50");
   settings.push_back({"margin", 0.3, "test"});
@@ -187,12 +187,12 @@ TEST(QuantizerMixed, OneEditionForAllNeedsNoScores) {
     EXPECT_EQ(choose_levels(mixed, std::vector<float>(5), false), std::vector<uint8_t>(5, level));
     EXPECT_EQ(mixed.metrics["share." + std::to_string(level)], 1);
   }
-  // A predictor has no scores of a site that it takes as a whole: what is not ranked loses nothing.
+  // A predictor gives no scores for a site that it uses whole, so all neurons get the best edition.
   Quantizer mixed("quantizer", "mixed", sites(), ratios("25/25/50"));
   EXPECT_EQ(choose_levels(mixed, std::vector<float>(5), false), std::vector<uint8_t>(5, 0));
 }
 
-// What a memory is told of one network, as the kernel tells it: an edition after the other.
+// The kernel's calls for one network's memory, one edition after the other.
 class Network {
  public:
   explicit Network(uint32_t slots)
@@ -201,7 +201,7 @@ class Network {
       return resident[edition].count(neuron) != 0 && pinned_[edition].count(neuron) == 0 ? 1 : 0;
     };
   }
-  // One token, whose neurons have these editions. Returns how many were fetched.
+  // Runs one token whose neurons have these editions. Returns the number of neurons fetched.
   size_t pass(const std::map<uint32_t, Set>& active, uint32_t rows = 1) {
     size_t fetched = 0;
     pinned_.clear();
@@ -312,7 +312,7 @@ TEST(CacheAtu, ANeuronThatRanksOtherwiseChangesItsEdition) {
   EXPECT_EQ(network.resident, (std::map<uint32_t, Set>{{kBest, {1, 3}}, {kLeast, {2, 4}}}));
 }
 
-// The split follows what tokens use of each edition.
+// The split follows the tokens' use of each edition.
 TEST(CacheAtu, EditionsHaveRoomAsTheyNeed) {
   Cache cache("cache", "atu", sites());
   const uint64_t whole = 10 * 100;
@@ -325,14 +325,14 @@ TEST(CacheAtu, EditionsHaveRoomAsTheyNeed) {
   };
   std::vector<uint32_t> slots = share();
   EXPECT_EQ(slots[0], 10u);
-  EXPECT_NEAR(slots[1], slots[3], 1);  // nothing is known
+  EXPECT_NEAR(slots[1], slots[3], 1);  // nothing is known yet
   uint32_t wanted = 0;
   EXPECT_EQ(cache.table.resplit(cache.self, &wanted), TIERD_OK);
   EXPECT_EQ(wanted, 0u);
   std::vector<uint32_t> neurons(40);
   std::iota(neurons.begin(), neurons.end(), 0u);
   for (const auto& [edition, n] : std::map<uint32_t, uint32_t>{{kBest, 10}, {kMiddle, 10}, {kLeast, 20}}) {
-    (void)admit(cache, edition, neurons, 0);  // they fall short
+    (void)admit(cache, edition, neurons, 0);  // more than the slots
     const std::vector<uint32_t> used(neurons.begin(), neurons.begin() + n);
     const tierd_set_view view = set_of(cache, edition, used);
     EXPECT_EQ(cache.table.touch(cache.self, &view), TIERD_OK);

@@ -1,4 +1,4 @@
-// What predictor top-k parts an operator's inputs by, beside a sort.
+// Compares the selection of predictor top-k with a sort.
 #include "plugins/predictor/top-k/rank.hpp"
 
 #include <gtest/gtest.h>

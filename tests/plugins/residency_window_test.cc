@@ -1,4 +1,4 @@
-// The window of the last k tokens, against unions of sets.
+// Compares the window of the last k tokens with unions of sets.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,23 +17,23 @@ using Cache = Plugged<tierd_cache_1>;
 using Set = std::set<uint32_t>;
 constexpr uint8_t kNeuronAxis = TIERD_AXIS_NEURON;
 constexpr uint32_t kNeurons = 200;
-// Attention, a network, the head whose edition the embedding shares.
+// Attention, a network, and a head whose edition the embedding shares.
 const std::vector<TestSite> kSites = {
     {6, 100, true, 3}, {10, 100}, {kNeurons, 10, false, TIERD_NO_SITE, kNeuronAxis}, {6, 100}};
-// These are numbers of editions.
+// Edition numbers.
 constexpr uint32_t kAttention = 0, kNetwork = 1, kHead = 2;
 
 Setting integer(const char* key, int64_t value) {
   return {key, value, "test"};
 }
 
-// A network's memory as the kernel keeps it.
+// A network's memory as the kernel manages it.
 class Network {
  public:
   Network(Cache& of, uint32_t number, uint32_t room) : cache(of), edition(number), slots(room) {}
-  // One token. Returns what was read for it.
+  // Runs one token. Returns the neurons read for it.
   Set pass(const Set& active) { return rows({active}); }
-  // A token and guesses, a set each.
+  // Runs a token and guesses, one set each.
   Set rows(const std::vector<Set>& sets) {
     Set active;
     for (const Set& row : sets) active.insert(row.begin(), row.end());
@@ -65,7 +65,7 @@ class Network {
     expire();
     return missing;
   }
-  // Nobody asked for it.
+  // A neuron arrives that no pass asked for.
   void arrive(uint32_t neuron) {
     resident.insert(neuron);
     cache.table.landed(cache.self, edition, &neuron, 1);
@@ -94,7 +94,7 @@ class Network {
   size_t most = 0;
 };
 
-// One network alone.
+// A single network.
 struct Memory {
   Memory(int64_t k, uint32_t room, bool unused = false)
       : cache("cache", "residency-window", kSites, {integer("k", k), {"unused", unused, "test"}}),
@@ -107,7 +107,7 @@ struct Memory {
   Network network;
 };
 
-// Several, which share one memory; each needs other room.
+// Several networks that share one memory and need different room.
 class Networks {
  public:
   Networks(std::vector<double> active, uint32_t room)
@@ -121,7 +121,7 @@ class Networks {
     for (uint32_t e = 0; e < share_.size(); ++e) networks_.emplace_back(cache_, e, slots[e]);
     cache_.evictable = [this](uint32_t e, uint32_t neuron) { return networks_[e].evictable(neuron) ? 1 : 0; };
   }
-  // A token. Returns what was read for it.
+  // Runs a token. Returns the number of neurons read.
   size_t step() {
     size_t read = 0;
     for (uint32_t e = 0; e < share_.size(); ++e) {
@@ -232,7 +232,7 @@ TEST(ResidencyWindow, TheOldestMakeRoomFirst) {
   EXPECT_EQ(memory.network.resident, (Set{0, 1, 2, 3, 4}));
   memory.pass({5, 6});  // one slot is free: 1 was used longest ago, 0 again since
   EXPECT_EQ(memory.network.resident, (Set{0, 2, 3, 4, 5, 6}));
-  // More than there is room for: what cannot stay streams by, and nobody in use is evicted.
+  // More neurons than slots: the others are streamed, and none in use is evicted.
   memory.pass({0, 10, 11, 12, 13, 14, 15, 16});
   EXPECT_EQ(memory.network.resident.size(), 6u);
   EXPECT_EQ(memory.network.resident.count(0), 1u);
@@ -272,7 +272,7 @@ TEST(ResidencyWindow, WhoCannotLeaveNowStaysAndLeavesLater) {
   EXPECT_EQ(memory.network.resident, (Set{9}));
 }
 
-// Speculation: the window ends at the last token that was right, whatever was guessed beyond it.
+// Speculation: the window ends at the last accepted token, whatever was guessed after it.
 TEST(ResidencyWindow, GuessesThatWereWrongLeaveNoTrace) {
   constexpr int64_t kWindow = 3;
   Random random(11);
@@ -326,7 +326,7 @@ TEST(ResidencyWindow, NobodyIsMovedWhereThereIsRoomOrAllNeedTheSame) {
   EXPECT_LE(alike.splits, 8u) << "small sets vary";
 }
 
-// A prompt that goes by at once uses much more than a token does.
+// A prompt processed at once uses many more neurons than a token.
 TEST(ResidencyWindow, ATextThatGoesByAtOnceTellsNothingOfTheNeed) {
   Memory memory(1, 50);
   std::vector<uint32_t> slots = {10, kNeurons, 6};
@@ -358,7 +358,7 @@ TEST(ResidencyWindow, WhatCameUnusedLeavesAtOnceOrLikeTheRest) {
   }
 }
 
-// Rows of several texts, of which nothing is said: one token.
+// Rows of several texts, of which none was reported as accepted, count as one token.
 TEST(ResidencyWindow, ABatchOfTextsIsOneToken) {
   Memory memory(1, kNeurons);
   memory.network.rows({{1, 2}, {2, 3}});

@@ -1,4 +1,4 @@
-// When predictor router reads ahead what it guesses.
+// Decides when predictor router prefetches its predictions.
 #include <gtest/gtest.h>
 
 #include "plugins/predictor/router/guess_record.hpp"
@@ -8,7 +8,7 @@ namespace {
 
 constexpr uint32_t kSites = 4;
 
-// Two experts are guessed, of which so many are right; returns whether they were to be read ahead.
+// Predicts two experts, `right` of which are used. Returns whether they were to be prefetched.
 bool pass(GuessRecord& record, uint32_t site, uint32_t right, uint32_t rows = 1) {
   record.guess(site, {2, 5});
   const bool pays = record.pays(site, rows);
@@ -47,7 +47,7 @@ TEST(GuessRecord, EachSiteIsJudgedForItself) {
   for (uint32_t site = 1; site < kSites; ++site) EXPECT_TRUE(pass(record, site, 2)) << site;
 }
 
-// The text may change: guesses go on while nothing is read ahead.
+// The text may change, so predictions are judged even while nothing is prefetched.
 TEST(GuessRecord, ComesBack) {
   GuessRecord record(kSites, 0.85);
   for (uint32_t i = 0; i < 200; ++i) pass(record, i % kSites, 0);
@@ -56,7 +56,7 @@ TEST(GuessRecord, ComesBack) {
   EXPECT_TRUE(pass(record, 0, 2));
 }
 
-// Many rows use most experts together: what a prompt shows says nothing of the text that is written.
+// The rows of a prompt use most experts together, so prompts say nothing about decoding.
 TEST(GuessRecord, PassesOfSeveralRowsAreJudgedApart) {
   GuessRecord record(kSites, 0.85);
   for (uint32_t i = 0; i < 100; ++i) pass(record, i % kSites, 0);

@@ -1,4 +1,4 @@
-// Hermes' table of states: four bits a neuron, and parents.
+// Hermes' state table: four bits a neuron, and parents.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -45,7 +45,7 @@ class States : public Plugged<tierd_heat_1> {
     EXPECT_EQ(table.heat(self, site, heat.data()), TIERD_OK);
     return {heat.begin(), heat.end()};
   }
-  // None: all.
+  // Returns nothing if all are predicted.
   std::optional<Neurons> predicted(uint32_t site, uint32_t n) {
     Neurons neurons(n);
     tierd_set_out out{sizeof out, n, 0, 0, neurons.data(), nullptr, nullptr, 0};
@@ -57,14 +57,14 @@ class States : public Plugged<tierd_heat_1> {
     return neurons;
   }
 
-  // Whether it can say what is computed.
+  // Returns whether the table can decide which neurons are computed.
   int fits() { return predictor_.fits(self); }
 
  private:
   tierd_predictor_1 predictor_{};
 };
 
-// A host says so of a model without a ReLU. One that is older says nothing.
+// The host reports a model without a ReLU. An older host reports nothing.
 TEST(StateTable, AModelWhoseNeuronsAllFireIsRefused) {
   for (const char* name : {"state-table", "firing-rate"}) {
     const auto refused = [&](std::vector<bool> never_silent) {
@@ -95,7 +95,7 @@ TEST(StateTable, AModelWhoseNeuronsAllFireIsRefused) {
   }
 }
 
-// The rule as printed: 15 + 6 * 0 is not above 15.
+// The published rule: 15 + 6 * 0 is not above 15.
 TEST(StateTable, WithoutParentsTheRuleOfThePaperIsRefused) {
   const auto refused = [](const std::vector<Setting>& settings, const HeatOfSites& tables = {}) {
     States table({network(3), network(3)}, settings, tables);
@@ -138,7 +138,7 @@ TEST(StateTable, StepsAreThePapers) {
   EXPECT_THAT(table.heat(0, 2), ElementsAre(10, 0));
 }
 
-// Two states lie in a byte, and those that do not fire are cooled together.
+// A byte has two states, and neurons that do not fire are cooled together.
 TEST(StateTable, StatesAreThoseOfEachNeuronByItself) {
   Random random(5);
   for (const uint32_t n : {1u, 2u, 3u, 16u, 31u, 200u}) {
@@ -161,7 +161,7 @@ TEST(StateTable, StatesAreThoseOfEachNeuronByItself) {
   }
 }
 
-// Whatever the order in which sites fire and are asked for.
+// In any order of firing and reading.
 TEST(StateTable, HeatIsTheStateAndTheParentsThatHaveFired) {
   Random random(6);
   const std::vector<uint32_t> n = {5, 64, 9, 33};
@@ -247,7 +247,7 @@ TEST(StateTable, ParentsOfTheSiteBeforeCount) {
   EXPECT_THAT(by_layers.heat(2, 3), ElementsAre(12, 6, 0));
 }
 
-// As printed, state + 6 * parents > 15, no state of four bits is enough by itself.
+// With the published rule, state + 6 * parents > 15, no four-bit state is enough without parents.
 TEST(StateTable, ThePapersRuleNeedsAParent) {
   const std::vector<Setting> predicts = {{"first", std::string("predicted"), "test"}};
   std::vector<Setting> reaches = predicts;
@@ -273,7 +273,7 @@ TEST(StateTable, TakesHalfAByteANeuronAndFourForItsParents) {
     parents["site " + std::to_string(s) + ".parents"] = std::vector<float>(size_t{2} * sites[s].n, 7);
   States table(sites, {}, parents);
   EXPECT_EQ(table.metrics["state bytes"], 232 * 1024) << "LLaMA-7B, section 4.2.1";
-  // Two numbers below 4096 or 10752 for each: 2 bytes of at least 12 or 14 bits.
+  // Two numbers below 4096 or 10752 for each neuron: 2 bytes for at least 12 or 14 bits.
   EXPECT_EQ(table.metrics["parents bytes"], 4 * (32 * (4096 + 10752) - 4096));
 }
 

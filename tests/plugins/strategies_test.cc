@@ -36,7 +36,7 @@ TEST(PredictorDense, LooksAheadAroundTheWalkAndNeverAtItself) {
   }
 }
 
-// Whether a step passes an expert, its router says; once it has passed the first operator, the others follow.
+// A step passes an expert only if its router chooses it; its later operators follow the first.
 TEST(PredictorDense, LooksAheadToNoExpertBeforeItIsChosen) {
   // Site 0, then up and down of two experts, then two more sites.
   std::vector<TestSite> sites(7, TestSite{4, 100});
@@ -92,7 +92,7 @@ TEST(BalancerRoundRobin, UnitsTakeTurns) {
   std::vector<uint8_t> unit(3);
   EXPECT_EQ(dealer.table.assign(dealer.self, &all, unit.data()), TIERD_OK);
   EXPECT_EQ(unit, (std::vector<uint8_t>{0, 1, 0}));
-  // Homes are dealt out alike: 4 neurons of the third edition.
+  // Homes are distributed in the same way: 4 neurons of the third edition.
   std::vector<uint8_t> home(5, 99);
   EXPECT_EQ(dealer.table.place(dealer.self, 2, home.data()), TIERD_OK);
   EXPECT_EQ(home, (std::vector<uint8_t>{0, 1, 0, 1, 99}));
@@ -140,7 +140,7 @@ TEST(PredictorRandom, DrawsTheShareThatItIsToldAndTheSameForASeed) {
   EXPECT_NEAR(static_cast<double>(drawn), 6000, 300);  // 4.6 sigma
   EXPECT_EQ(draw(1.0)[0].size(), 1000u);
   EXPECT_EQ(draw(0.0)[0].size(), 0u);
-  EXPECT_NE(draw(0.3)[0], draw(0.3)[2]);  // anew every step
+  EXPECT_NE(draw(0.3)[0], draw(0.3)[2]);  // drawn anew in each step
 }
 
 TEST(Plugins, DescribeThemselves) {

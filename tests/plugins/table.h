@@ -1,4 +1,4 @@
-// A plugin with a host around it, called through its table as the kernel would.
+// A plugin with a test host, called through its table as the kernel would call it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,9 +14,9 @@
 
 namespace tierd {
 
-// Describes a site, and its editions unless it shares those of another site. Editions are numbered in the
-// order of the sites that own them, the best of each first, then the others: where none is shared, the best
-// has the number of its site.
+// A site, with its editions unless it shares another site's. Editions are numbered in the order of their
+// owning sites, first the best of each, then the others. If none is shared, the best edition has its site's
+// number.
 struct TestSite {
   uint32_t n = 0;
   uint32_t slot_bytes = 0;
@@ -24,7 +24,7 @@ struct TestSite {
   uint32_t shares = TIERD_NO_SITE;  // the site whose edition it has
   uint8_t axis = TIERD_AXIS_ROW;
   uint32_t n_in = 0;
-  std::string name = {};  // else by its number
+  std::string name = {};  // default: by its number
   uint16_t layer = 0;
   uint16_t op_group = 0;
   uint16_t layer_group = 0;
@@ -38,7 +38,7 @@ struct TestMatrix {
   uint32_t cols = 0;
   std::vector<float> values;
 
-  // Row r times x.
+  // Returns row r times x.
   double dot(uint32_t r, const float* x) const {
     double sum = 0;
     for (uint32_t j = 0; j < cols; ++j) sum += double{values[uint64_t{r} * cols + j]} * x[j];
@@ -47,8 +47,8 @@ struct TestMatrix {
 };
 using TestMatrices = std::map<std::string, TestMatrix>;
 
-// Memories from number 1 on, for a cache that looks at them; units are numbered in the order of those that
-// compute.
+// A memory for caches that examine memories. Memories are numbered from 1; units are numbered in the order of
+// the memories that compute.
 struct TestMemory {
   std::string tier;
   uint32_t over = 0;
@@ -62,12 +62,12 @@ struct TestMachine {
   uint32_t own = TIERD_NO_MEMORY;  // of the cache
 };
 
-// A site of neurons.
+// Returns a site of neurons.
 inline TestSite network(uint32_t n, uint32_t slot_bytes = 64) {
   return {n, slot_bytes, false, TIERD_NO_SITE, TIERD_AXIS_NEURON, 8};
 }
 
-// Tensors of one dimension, by name; sites are called "site 0", "site 1", …
+// Tensors of one dimension, by name. Sites are called "site 0", "site 1", …
 using HeatOfSites = std::map<std::string, std::vector<float>>;
 
 template <class Table>
@@ -214,10 +214,10 @@ class Plugged {
   Plugged(const Plugged&) = delete;
   Plugged& operator=(const Plugged&) = delete;
 
-  // The site whose neurons the edition holds.
+  // Returns the site whose neurons the edition holds.
   uint32_t site_of(uint32_t edition) const { return edition_views_[edition].site; }
 
-  // The host adds here what the plugin wishes for; a test clears it before the next call.
+  // The host adds the plugin's wishes here. A test clears the list before the next call.
   struct Wish {
     uint32_t memory, site, distance, edition;
     std::optional<std::vector<uint32_t>> neurons;  // none: all
@@ -228,16 +228,16 @@ class Plugged {
   Table table{};
   void* self = nullptr;
   std::function<int(uint32_t, uint32_t)> evictable;
-  std::function<uint64_t(uint32_t, uint32_t)> holders;  // bit m: memory m; nobody where it says nothing
-  std::function<uint32_t(uint32_t, uint32_t)> home;     // with the first unit where it says nothing
-  std::function<bool(uint32_t, uint32_t)> resident;     // nothing is where it says nothing
-  std::function<bool(uint32_t, uint32_t)> at_home;      // where it says nothing everything is
-  std::map<uint32_t, std::vector<uint8_t>> site_heat;   // what `heat` answers, by site
-  // The memory has so many bytes from now on.
+  std::function<uint64_t(uint32_t, uint32_t)> holders;  // bit m: memory m; default: none
+  std::function<uint32_t(uint32_t, uint32_t)> home;     // default: the first unit
+  std::function<bool(uint32_t, uint32_t)> resident;     // default: nothing is resident
+  std::function<bool(uint32_t, uint32_t)> at_home;      // default: everything is at home
+  std::map<uint32_t, std::vector<uint8_t>> site_heat;   // the answer of `heat`, by site
+  // Changes the bytes of a memory.
   void set_bytes(uint32_t memory, uint64_t bytes) { memory_views_[memory - 1].bytes = bytes; }
   std::map<std::string, double> metrics;
   bool expects_lines = false;
-  std::vector<std::string> lines;  // what it has logged
+  std::vector<std::string> lines;  // logged by the plugin
 
  private:
   void add_memories() {
@@ -284,7 +284,7 @@ class Plugged {
   tierd_host host_{};
 };
 
-// Names neurons of a site whose edition has the number of the site.
+// Returns neurons of a site whose edition has the site's number.
 inline tierd_set_view set_of(uint32_t number, const std::vector<uint32_t>& neurons) {
   tierd_set_view view{};
   view.size = sizeof view;
@@ -296,7 +296,7 @@ inline tierd_set_view set_of(uint32_t number, const std::vector<uint32_t>& neuro
   return view;
 }
 
-// Names neurons of an edition, whatever number its site has.
+// Returns neurons of an edition of any site.
 template <class Table>
 tierd_set_view set_of(const Plugged<Table>& plugged, uint32_t edition, const std::vector<uint32_t>& neurons) {
   tierd_set_view view = set_of(edition, neurons);
@@ -304,7 +304,7 @@ tierd_set_view set_of(const Plugged<Table>& plugged, uint32_t edition, const std
   return view;
 }
 
-// What a cache answers about missing neurons.
+// A cache's answer about missing neurons.
 struct Admitted {
   std::vector<uint8_t> verdicts;
   std::vector<uint32_t> victims;

@@ -1,4 +1,4 @@
-// A sound agent, but for the one thing that a macro of its target changes (CMakeLists.txt). It does nothing.
+// An agent that does nothing. A macro of its target adds one fault (CMakeLists.txt).
 #include <stdexcept>
 
 #include "core/agent/agent_entry.h"

@@ -1,6 +1,6 @@
-// A sound cache, but for the one thing that a macro of its target changes (CMakeLists.txt). It keeps nothing.
+// A cache that keeps nothing. A macro of its target adds one fault (CMakeLists.txt).
 //
-// Compiled a few dozen times: it includes little.
+// Compiled a few dozen times, so it includes little.
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +60,7 @@
 #endif
 
 #ifdef BAD_INITIALISER
-// As one that was compiled for another machine.
+// Like a plugin compiled for another machine.
 [[maybe_unused]] const int illegal = raise(SIGILL);
 #endif
 
@@ -135,7 +135,7 @@ uint32_t n_editions(void* self) {
   nanosleep(&pause, nullptr);
   return admit_nothing(self, missing, priority, free_slots, verdict, victims);
 }
-// Sleeps for less than ten deadlines of the tests, as one does that was stopped in the middle.
+// Sleeps for less than ten deadlines of the tests, like a call during which the process was stopped.
 [[maybe_unused]] int admit_after_a_nap(void* self, const tierd_set_view* missing, int priority,
                                        uint32_t free_slots, uint8_t* verdict, tierd_victims_out* victims) {
   const timespec pause = {0, 150'000'000};
@@ -162,7 +162,7 @@ uint32_t n_editions(void* self) {
   victims->n = victims->cap + 1;
   return TIERD_OK;
 }
-// One that is not here.
+// The victim is not resident.
 [[maybe_unused]] int admit_with_false_victim(void*, const tierd_set_view* missing, int, uint32_t,
                                              uint8_t* verdict, tierd_victims_out* victims) {
   memset(verdict, TIERD_VERDICT_KEEP, missing->n);
@@ -211,7 +211,7 @@ const tierd_cache_1 kTable = [] {
 [[maybe_unused]] int create_throws(const tierd_host*, void**) {
   throw Complaint("not today");
 }
-// Asks for what was never declared.
+// Reads a parameter that was never declared.
 [[maybe_unused]] int create_asks(const tierd_host* host, void**) {
   int64_t value = 0;
   return host->integer(host->context, "undeclared", &value);

@@ -1,5 +1,5 @@
-// A sound codec, but for the one thing that a macro of its target changes (CMakeLists.txt). It keeps bytes as
-// they are, behind their number.
+// A codec that keeps bytes unchanged behind their number. A macro of its target adds one fault
+// (CMakeLists.txt).
 #include <string.h>
 
 #include <exception>

@@ -1,4 +1,4 @@
-// A dense predictor that tells the test what it is asked.
+// A dense predictor that reports its calls to the test.
 #include "tests/plugins_probe/probe.h"
 
 #include "tierd/plugin.hpp"

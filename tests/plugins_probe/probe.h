@@ -1,4 +1,4 @@
-// What the probe exports besides the plugin: the test's side of its calls.
+// Hooks that the probe exports besides the plugin, set by the test.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 namespace tierd {
 
 struct Probe {
-  // Inside `create`, with the host's table.
+  // Called inside `create` with the host's table.
   std::function<void(const tierd_host&)> created;
-  // What begin_sequence and end_sequence answer. Unset: all is well.
+  // Return the answers of begin_sequence and end_sequence. Default: success.
   std::function<int(uint64_t sequence)> begin_sequence;
   std::function<int(uint64_t sequence)> end_sequence;
-  // The sequences of the rows of each call.
+  // Receives the sequences of each call's rows.
   std::function<void(uint32_t site, const tierd_rows_view& rows)> predict;
   std::function<void()> destroyed;
 };

@@ -80,7 +80,7 @@ TEST_F(LossSettingsOf, WhatChangesResultsIsInIt) {
   EXPECT_NE(m2cache("quantizer.margin=0.3"), m2cache("quantizer.margin=0"));
 }
 
-// A file of the same content under another name is the same tables; other content is not.
+// A file of the same content under another name counts as the same tables; other content does not.
 TEST_F(LossSettingsOf, TablesGoByTheirContent) {
   const std::string copy = folder().path() + "/copy.safetensors";
   std::filesystem::copy_file(kTables, copy);
@@ -101,7 +101,7 @@ TEST_F(LossSettingsOf, MemoriesCountWhereResultsDependOnThem) {
   EXPECT_EQ(of("papers/m2cache", {"predictor.tensors=" + kTables}).settings.resident.size(), 2u);
 }
 
-// Passes that are measured teach the table of states.
+// Measured passes teach the table of states, so they change its results.
 TEST_F(LossSettingsOf, MeasuringCountsWhereThePredictorLearnsFromIt) {
   EXPECT_NE(of("papers/hermes", {}, 1).settings.text, of("papers/hermes", {}, 0).settings.text);
   EXPECT_EQ(of("papers/activeflow", {}, 1).settings.text, of("papers/activeflow", {}, 0).settings.text);

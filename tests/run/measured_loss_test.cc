@@ -37,7 +37,7 @@ class MeasuredLosses : public testing::Test {
     EXPECT_TRUE(path.ok()) << path.error().line();
     return path.ok() ? *path : "";
   }
-  // Its divergence; none where there is no verdict.
+  // Returns the divergence of the verdict, or no value where there is none.
   std::optional<double> found(const LossSettings& settings) const {
     const auto loss = find_loss(store(), settings);
     EXPECT_TRUE(loss.ok()) << loss.error().line();
@@ -93,7 +93,7 @@ TEST_F(MeasuredLosses, AreFoundWithSimilarMemories) {
   EXPECT_EQ(found({"same", {{"dram", 0.5}, {"ndp", 0.2}}}), std::nullopt);
 }
 
-// A file of 16 digits may be damaged, or another's.
+// A verdict's file, named by 16 digits, may be damaged or belong to other settings.
 TEST_F(MeasuredLosses, ThatAreDamagedAreNamed) {
   const LossSettings settings{"a", {}};
   const std::string path = keep(settings, some_loss());
@@ -127,7 +127,7 @@ TEST_F(MeasuredLosses, ThatAreDamagedAreNamed) {
               HasSubstr("'resident'"));
   EXPECT_THAT(refused(with("false", "0")), HasSubstr("'against_store'"));
   EXPECT_THAT(refused(with("2026-11-30", "2026\\n11")), HasSubstr("'date'"));
-  // tier-compare writes it anew.
+  // tier-compare replaces the file.
   keep(settings, some_loss(0.5));
   EXPECT_EQ(found(settings), 0.5);
   std::ofstream(path, std::ios::trunc) << with("\"a\"", "\"b\"");

@@ -1,4 +1,4 @@
-// How configurations and stores name a codec.
+// Tests how configurations and stores name a codec.
 #include "core/run/store_codec.h"
 
 #include <gmock/gmock.h>
@@ -65,7 +65,7 @@ TEST(StoreCodec, AStoreHasTheCodecThatItNames) {
   ASSERT_TRUE(codec.ok()) << codec.error().line();
   EXPECT_EQ((*codec)->name(), "zstd");
   EXPECT_TRUE(store->verify_all(true, codec->get()).ok());
-  // What the configuration says of another codec is not for this one.
+  // Settings for another codec do not apply to the store's codec.
   Config config;
   config.plugin_path = TIERD_PLUGIN_DIR;
   config.compression = "other";
@@ -82,7 +82,7 @@ TEST(StoreCodec, AStoreHasTheCodecThatItNames) {
                 folder.path());
 }
 
-// Nobody computes from what a codec makes: whoever reads it expands it, unless that is forbidden.
+// No unit computes from a codec's bytes: the reading tier expands them, unless that is forbidden.
 TEST(StoreCodec, TiersThatReadItsStoreExpand) {
   const TempFolder folder;
   Config config;

@@ -22,7 +22,7 @@ std::string refused(const std::vector<std::string>& settings) {
   EXPECT_EQ(tiers.code(), Code::invalid_argument);
   return tiers.ok() ? "accepted" : tiers.error().line();
 }
-// "0>1 1>2": from memory to memory.
+// Returns "0>1 1>2": the source and destination memories of the links.
 std::string links_of(const Topology& topology) {
   std::string text;
   for (const Link& link : topology.links)
@@ -47,7 +47,7 @@ TEST(TierTable, WithoutAWordThereIsMemoryOverTheStore) {
   EXPECT_EQ(tiers->topology.units[0].memory, 1);
 }
 
-// Whatever the order in which they are named.
+// The numbers do not depend on the order of the tables.
 TEST(TierTable, MemoriesAreNumberedFromTheLowestUpwards) {
   const std::vector<std::string> settings = {"tiers.b.kind=dram",    "tiers.b.over=dram", "tiers.a.kind=dram",
                                              "tiers.a.over=b",       "tiers.c.kind=dram", "tiers.c.count=2",
@@ -103,7 +103,7 @@ TEST(TierTable, AgentsOfOneTierMayBeToldTheirCores) {
   EXPECT_EQ(refused({"tiers.dram.cores=\"0-2,1\""}), "tiers.dram.cores: 1 is named twice");
 }
 
-// Each core that is named gets a thread.
+// A thread is bound to each named core.
 TEST(TierTable, ThereAreNotMoreCoresThanTheProcessHas) {
   const size_t most = own_cores().units.size();
   EXPECT_TRUE(chosen({fmt::format("tiers.dram.cores=\"0-{}\"", most - 1)}).ok());
@@ -120,7 +120,7 @@ TEST(TierTable, ALinkNamesEachTierOnce) {
             "tiers.a.link: 'flash' is named twice");
 }
 
-// The agent alone brings neurons there, on a lane of its own, and nobody takes them from there.
+// The agent itself moves neurons into its memory, on a lane of its own, and no link leads out of that memory.
 TEST(TierTable, AMemoryThatIsApartIsReachedByItsAgentAlone) {
   const auto tiers = chosen({"tiers.gpu.over=dram"});
   ASSERT_TRUE(tiers.ok()) << tiers.error().line();
@@ -140,7 +140,7 @@ TEST(TierTable, AMemoryThatIsApartIsReachedByItsAgentAlone) {
             "tiers.z.link: " + nobody);
 }
 
-// What no nearer memory holds; it lies over DRAM all the same, whose cache keeps what the GPU's does not.
+// Direct reads fetch neurons that no nearer memory holds. The memory still lies over DRAM.
 TEST(TierTable, AnAgentMayReadTheStoreIntoItsOwnMemory) {
   for (const char* link : {"", "dram", "dram,flash"}) {
     const auto tiers =

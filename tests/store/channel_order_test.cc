@@ -37,7 +37,7 @@ struct Rates {
   std::vector<float> values;
 };
 
-// For each operator that is cut into channels. The rates are multiples of an eighth, so that some are alike.
+// Returns rates for each operator that is cut into channels. They are multiples of 1/8, so some are equal.
 std::vector<Rates> rates_of(const ModelConfig& config, bool experts = false) {
   Random random(7);
   std::vector<Rates> all;
@@ -85,7 +85,7 @@ std::unique_ptr<TensorSource> ordered(const ModelConfig& config, const std::stri
   return std::move(*source);
 }
 
-// The most used first; of those that are alike the one of the lower number.
+// Expects falling rates, and among equal ones rising numbers.
 void expect_falling(const std::vector<uint32_t>& order, const std::vector<float>& rates) {
   for (size_t i = 1; i < order.size(); ++i) {
     const float before = rates[order[i - 1]], rate = rates[order[i]];
@@ -147,7 +147,7 @@ TEST(ChannelOrder, IsThatOfTheRates) {
   }
 }
 
-// Layers that lie side by side go by the sum of their rates.
+// The layers of a group are ordered by the sum of their rates.
 TEST(ChannelOrder, IsOneForAllLayersOfGroups) {
   const ModelConfig config = small_llama();
   const TempFolder folder;
@@ -163,7 +163,7 @@ TEST(ChannelOrder, IsOneForAllLayersOfGroups) {
   }
 }
 
-// The channel of the store that comes k-th has the bytes of the source's that the order names.
+// The k-th channel of the store has the bytes of the source's channel that the order names.
 TEST(ChannelOrder, ExtentsLieInIt) {
   for (const Encoding encoding : {Encoding::f16, Encoding::q8_0, Encoding::q4_0}) {
     for (const uint32_t layers : {1u, 2u}) {

@@ -1,4 +1,4 @@
-// Stores whose neurons a codec compresses.
+// Stores whose neurons are compressed by a codec.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ std::shared_ptr<const NeuronCodec> zstd(int64_t level = 3) {
   return std::move(*codec);
 }
 
-// Remembers what it was given and writes no more than a number of its own, followed by `tail` bytes.
+// Remembers each neuron and writes only its number, followed by `tail` bytes.
 class Notebook : public NeuronCodec {
  public:
   std::string_view name() const override { return "notebook"; }
@@ -54,7 +54,7 @@ class Notebook : public NeuronCodec {
     std::ranges::copy(*content_[page], dense.begin());
     return {};
   }
-  // By default nothing.
+  // The number of additional bytes; by default 0.
   std::function<uint64_t(std::span<const std::byte> dense, uint64_t page)> tail = [](auto, uint64_t) {
     return 0;
   };
@@ -83,8 +83,8 @@ Bytes read_extent(const Store& store, uint32_t extent) {
   return bytes;
 }
 
-// Writes the source with and without the codec, compares every neuron, and says how many sites are
-// compressed.
+// Writes the source with and without the codec and compares every neuron. Returns the number of compressed
+// sites.
 uint32_t compare_with_dense(const TensorSource& source, const std::shared_ptr<const NeuronCodec>& codec,
                             Layout layout) {
   const TempFolder folder;
@@ -157,7 +157,7 @@ TEST(CodecStore, EveryEncodingMayBeCompressed) {
   for (const Encoding encoding : {Encoding::f16, Encoding::q8_0, Encoding::q4_0, Encoding::q4_k}) {
     SCOPED_TRACE(std::string(name(encoding)));
     const MemorySource source(config, encoding, 1, odd);
-    // All but the tied ones: embedding, head and four of each layer.
+    // All sites but tied ones: embedding, head and four of each layer.
     EXPECT_EQ(compare_with_dense(source, std::make_shared<Notebook>(), Layout::row), 2 + 4 * config.n_layers);
   }
 }
@@ -192,7 +192,7 @@ TEST(CodecStore, LeavesDenseWhatWouldNotGetSmaller) {
   const auto growing = std::make_shared<Notebook>();
   growing->tail = [](auto dense, uint64_t) { return dense.size(); };
   EXPECT_EQ(compare_with_dense(source, growing, Layout::row), 0u);
-  // One neuron that takes another page keeps its whole site dense: room for reads is that of dense neurons.
+  // One neuron that grows by a page keeps its whole site dense: reads have room for dense neurons only.
   const auto uneven = std::make_shared<Notebook>();
   uneven->tail = [](auto dense, uint64_t page) { return page == 0 ? dense.size() + 4096 : 0; };
   EXPECT_EQ(compare_with_dense(source, uneven, Layout::row), 9u);
@@ -260,7 +260,7 @@ TEST(CodecStore, VerifyingFindsWhatCannotBeExpanded) {
   ASSERT_TRUE(write_store(source, path, by(codec)).ok());
   auto store = Store::open(path);
   ASSERT_TRUE(store.ok());
-  // As somebody would forge it: a byte changed, and the checksums made to fit.
+  // A forgery: one byte changed, with matching checksums.
   Manifest forged = store->manifest();
   const auto site = std::ranges::find(forged.sites, Compression::codec, &StoredSite::compression);
   ASSERT_NE(site, forged.sites.end());

@@ -112,7 +112,7 @@ TEST(CompressedStore, IsFoundAgainWithoutCounting) {
   EXPECT_TRUE(*there);
   const auto store = Store::open(folder.path() + "/store");
   EXPECT_EQ(plan_text(store->manifest()), plan_text(*plan));
-  // Without compression it is another one.
+  // The text without compression differs.
   const auto other = plan_store(source, options(Layout::row, Compression::none));
   EXPECT_NE(plan_text(*other), plan_text(*plan));
 }
@@ -175,7 +175,7 @@ TEST(CompressedStore, VerifyingFindsBitsThatSayMoreThanThereIs) {
   ASSERT_TRUE(write_store(source, path, options(Layout::row, Compression::bitmap)).ok());
   auto store = Store::open(path);
   ASSERT_TRUE(store.ok());
-  // As somebody would forge it: the bits changed, and the checksums made to fit.
+  // A forgery: the bits changed, with matching checksums.
   Manifest forged = store->manifest();
   const StoredSite& site = forged.sites[1];
   Extent& extent = forged.extents[site.first_extent];

@@ -14,7 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// The bytes of each extent of a site, in a store.
+// Returns the bytes of all extents of a site.
 std::vector<std::byte> bytes_of(const std::string& store, const Manifest& manifest, const StoredSite& site) {
   const std::string data = file_text(store + "/weights.bin");
   std::vector<std::byte> bytes;
@@ -26,7 +26,7 @@ std::vector<std::byte> bytes_of(const std::string& store, const Manifest& manife
   return bytes;
 }
 
-// An edition is what the store would be that has this encoding alone.
+// An edition has the bytes of a store with only this encoding.
 TEST(Writer, EditionsAreStoresOfTheirEncoding) {
   ModelConfig mixture = small_mixture();
   mixture.d_ff = 64;

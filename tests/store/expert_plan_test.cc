@@ -1,4 +1,4 @@
-// How the experts of a mixture are cut and laid out.
+// The cut and layout of a mixture's experts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +12,6 @@ namespace {
 
 using testing::HasSubstr;
 
-// OPT with its bias would be 16,386 B; 1,024 B are the demo model's.
 TEST(Planner, ExpertsAreKeptWhole) {
   const ModelConfig config = small_mixture();
   for (const Layout layout : {Layout::row, Layout::channel_group}) {
@@ -46,7 +45,7 @@ TEST(Planner, ExpertsAreKeptWhole) {
               HasSubstr("experts of 6442450944 bytes, supported are up to 1073741824"));
 }
 
-// Each by itself: the next layers' routers choose others.
+// Channels of experts are not grouped over layers, because the next layer's router chooses other experts.
 TEST(Planner, ExpertsMayBeCutIntoChannels) {
   const ModelConfig config = small_mixture();
   const auto plan =

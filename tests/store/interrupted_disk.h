@@ -9,10 +9,10 @@
 
 namespace tierd {
 
-// So that a small model takes many steps.
+// Small limits, so that a small model is written in many steps.
 inline constexpr WriterLimits kSmallSteps = {.batch_bytes = 16 << 10, .checkpoint_bytes = 48 << 10};
 
-// Its change number `interrupt_at` fails, a write after half of its bytes.
+// Fails at change number `interrupt_at`; a write fails after half of its bytes.
 class InterruptedDisk : public Disk {
  public:
   Result<OpenFile> open(const std::string& path, bool truncate) override {
@@ -32,7 +32,7 @@ class InterruptedDisk : public Disk {
   }
   Status sync(const OpenFile& file) override {
     if (interrupted()) return failure(file.path());
-    return {};  // a kill leaves the page cache: no need to wait for a disk
+    return {};  // a killed process leaves the page cache intact
   }
   Status make_directory(const std::string& path) override {
     return interrupted() ? Status(failure(path)) : Disk::make_directory(path);
@@ -53,7 +53,7 @@ class InterruptedDisk : public Disk {
   virtual Error failure(const std::string& path) { return {Code::no_space, path, "no space left"}; }
 };
 
-// The process dies there instead.
+// Kills the process at that change.
 class KillingDisk : public InterruptedDisk {
  protected:
   Error failure(const std::string& path) override {

@@ -1,5 +1,5 @@
-// A conversion that is killed, loses power or runs out of disk at any step leaves no store or a whole one,
-// and the next run ends with the same bytes as one that was never disturbed.
+// A conversion that is killed, loses power or runs out of disk space at any step leaves no store or a whole
+// one. The next run ends with the same bytes as an undisturbed one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -28,7 +28,7 @@ MemorySource a_source(uint64_t seed = 1) {
   return MemorySource(small_llama(), Encoding::q8_0, seed);
 }
 
-// Forgets, when the power goes, every write since the last sync of its file.
+// A disk that loses, at a power cut, every write since the last sync of its file.
 class PowerCutDisk : public InterruptedDisk {
  public:
   Status write(const OpenFile& file, uint64_t offset, std::span<const std::byte> bytes) override {
@@ -88,7 +88,7 @@ class Interrupted : public testing::Test {
     ASSERT_TRUE(opened.ok()) << opened.error().line();
     EXPECT_TRUE(opened->verify_all(true).ok());
   }
-  // Ends what was interrupted; returns the bytes of weights that this took.
+  // Completes the interrupted store and compares it. Returns the bytes of weights written for that.
   uint64_t expect_resumes(const std::string& store) {
     InterruptedDisk disk;
     const Status written = write_store_on(disk, source_, store, kOptions, kSmallSteps);
@@ -200,7 +200,7 @@ TEST_F(Interrupted, TornRecordIsDropped) {
   EXPECT_LT(again, all_bytes_);
 }
 
-// Made 900 GB long by whoever could write there: only its records count.
+// An intruder made the progress file 900 GB long. Only its records count.
 TEST_F(Interrupted, TheLengthOfItsFileIsNotBelieved) {
   const std::string store = fresh_store();
   InterruptedDisk disk;

@@ -1,5 +1,4 @@
-// Tests of the manifest share these plans, and their way to spoil a manifest and to expect that it is
-// refused.
+// Plans shared by tests of the manifest, and functions that damage a manifest and expect that it is refused.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -33,7 +32,7 @@ inline Manifest a_plan(Layout layout = Layout::row, Bundling bundling = Bundling
   return std::move(plan).value();
 }
 
-// Bundles in three encodings.
+// Returns a plan of bundles in three encodings.
 inline Manifest a_plan_with_editions() {
   auto plan =
       plan_store(MemorySource(small_llama(), Encoding::f16),
@@ -43,14 +42,14 @@ inline Manifest a_plan_with_editions() {
   return std::move(plan).value();
 }
 
-// Gives the text of `content` with a first line that fits.
+// Returns the text of `content` with a matching checksum in the first line.
 inline std::string with_checksum(nlohmann::json content) {
   content.erase("xxh3");
   const std::string rest = content.dump().substr(1) + "\n";
   return "{\"xxh3\": \"" + checksum_text(checksum(rest)) + "\",\n" + rest;
 }
 
-// There are as many checksums of 0 as `extents`.
+// Parses a manifest with `extents` checksums of 0.
 inline Result<Manifest> parse(const std::string& text, size_t extents) {
   return parse_manifest(text, "the file", std::string(extents * 8, '\0'), "the checksums");
 }
@@ -64,7 +63,7 @@ struct Hostile {
 
 inline void expect_refused(const Manifest& plan, const std::vector<Hostile>& all) {
   nlohmann::json good = nlohmann::json::parse(manifest_text(plan));
-  // Each extent is a run of its own, so that each can be spoilt by itself.
+  // Each extent becomes a run of its own, so that each can be damaged separately.
   good["extents"] = nlohmann::json::array();
   for (const Extent& extent : plan.extents)
     good["extents"].push_back({extent.offset, extent.bytes, extent.bytes, 1});

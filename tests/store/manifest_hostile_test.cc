@@ -1,4 +1,4 @@
-// manifest.json is read as if an enemy had written it: what does not fit is refused, and it is said why.
+// A hostile manifest.json: each inconsistency is refused with a reason.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-// Gives all parts the encoding `encoding`.
+// Sets the encoding of all parts.
 void store_as(json& site, const char* encoding) {
   for (json& part : site["encodings"]) part = encoding;
 }
@@ -333,7 +333,7 @@ TEST(Manifest, HostileOnesAreRefused) {
            "extents[0]: has 18446744073709551615 extents"},
           {"more extents than checksums",
            [](json& m) {
-             m["extents"].back()[3] = 3;  // as the last of a file that has checksums for two of them
+             m["extents"].back()[3] = 3;  // as the last run of a file that has two checksums for it
            },
            "has 3 extents, expected 1 to 2"},
           {"checksum of the checksums no text", [](json& m) { m["checksums"] = 7; }, "checksums: is 7"},

@@ -1,5 +1,5 @@
-// What a manifest says comes back from its text, and files of a store that are missing or damaged are found.
-// What is refused in the text itself is in manifest_hostile_test.cc.
+// A manifest survives writing and reading, and missing or damaged files of a store are found.
+// manifest_hostile_test.cc has invalid texts.
 #include "core/store/manifest.h"
 
 #include <gmock/gmock.h>
@@ -59,7 +59,7 @@ TEST(Manifest, TextAndBack) {
   EXPECT_EQ(checksum_bytes(*again), checksum_bytes(plan));
 }
 
-// Half a million bundles are some lines.
+// Extents are stored as runs, so half a million bundles take some lines.
 TEST(Manifest, ExtentsAreListedInRuns) {
   for (const Bundling bundling : {Bundling::row_column, Bundling::none}) {
     const Manifest plan = a_plan(Layout::neuron, bundling);
@@ -102,7 +102,7 @@ TEST(Manifest, PartsOfSeveralEncodingsComeBack) {
   const StoredSite& qkv = again->sites[5];
   EXPECT_EQ(qkv.name, "layers.1.qkv");
   EXPECT_EQ(qkv.encodings, (Encodings{Encoding::q8_0, Encoding::q8_0, Encoding::f16}));
-  // A manifest that says so of a site whose extents have other sizes.
+  // Refused: the manifest names other encodings than the extents' sizes allow.
   expect_refused(
       *plan, {{"another part", [](json& m) { m["sites"][5]["encodings"][1] = "f16"; }, "tensor_bytes: is"}});
 }
@@ -123,7 +123,7 @@ TEST(Manifest, EditionsComeBack) {
   EXPECT_EQ(again->stored().size(), std::as_const(plan).stored().size());
 }
 
-// Stores without them are what they were, and are found where they lie.
+// Stores without editions keep the earlier format, so they stay valid.
 TEST(Manifest, EditionsAloneHaveTheirFormat) {
   EXPECT_EQ(json::parse(manifest_text(a_plan()))["format"], kFormatWithoutEditions);
   EXPECT_EQ(json::parse(manifest_text(a_plan_with_editions()))["format"], kFormatWithWholeExperts);
@@ -155,7 +155,7 @@ TEST(Manifest, ExpertsBesideChannelsComeBack) {
       *plan, {
                  {"experts of another layer", [](json& m) { m["sites"][3]["name"] = m["sites"][6]["name"]; },
                   "sites[3].name: is 'layers.1.experts', expected 'layers.0.experts'"},
-                 // Refused by their number, before any of them is made.
+                 // Refused by the number of sites, before any is created.
                  {"layers without end", [](json& m) { m["model"]["n_layers"] = 4096; },
                   "sites: are 8, expected 12290"},
              });
@@ -191,7 +191,7 @@ TEST(Manifest, ExpertsInChannelsComeBack) {
           {"another expert", [](json& m) { m["sites"][3]["name"] = m["sites"][5]["name"]; },
            "sites[3].name: is 'layers.0.experts.1.up', expected 'layers.0.experts.0.up'"},
           {"more experts", [](json& m) { m["model"]["n_experts"] = 7; }, "sites: are 30, expected 34"},
-          // Refused by their number, before any of them is made.
+          // Refused by the number of sites, before any is created.
           {"experts without end",
            [](json& m) {
              m["model"]["n_layers"] = 4096;

@@ -1,4 +1,4 @@
-// A small model in memory, with random weights in any encoding.
+// A small model in memory with random weights in any encoding.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ inline ModelConfig small_llama() {
   return config;
 }
 
-// 24-wide heads: q, k and v do not end at multiples of 16 rows.
+// Heads are 24 wide, so q, k and v do not end at multiples of 16 rows.
 inline ModelConfig small_opt() {
   ModelConfig config;
   config.architecture = "opt";
@@ -53,7 +53,7 @@ inline ModelConfig small_opt() {
   return config;
 }
 
-// A mixture of six experts, of whose rows no matrix has whole groups.
+// Returns a mixture of six experts, none of whose matrices has whole row groups.
 inline ModelConfig small_mixture() {
   ModelConfig config = small_llama();
   config.architecture = "olmoe";
@@ -73,7 +73,7 @@ inline Vocab small_vocab(uint32_t size) {
     vocab.scores.push_back(-0.1f * static_cast<float>(i));
     vocab.types.push_back(i < 3 ? TokenType::control : TokenType::normal);
   }
-  vocab.pieces[4] = std::string("\xe2\x96", 2);  // half a character
+  vocab.pieces[4] = std::string("\xe2\x96", 2);  // a part of a character
   vocab.pieces[5] = std::string("a\0\"\\\n", 5);
   vocab.unknown = 0;
   vocab.bos = 1;
@@ -84,7 +84,7 @@ inline Vocab small_vocab(uint32_t size) {
 
 class MemorySource : public TensorSource {
  public:
-  // Matrices in `encoding`, vectors in f32; `odd` names a tensor with an encoding of its own.
+  // Matrices have `encoding`, vectors f32; `odd` names tensors with encodings of their own.
   MemorySource(ModelConfig config, Encoding encoding, uint64_t seed = 1,
                std::map<std::string, Encoding> odd = {})
       : config_(std::move(config)), vocab_(small_vocab(config_.vocab_size)) {
@@ -118,7 +118,7 @@ class MemorySource : public TensorSource {
     return {};
   }
 
-  // Changes a value of a tensor whose values do not share bytes.
+  // Changes one value of a tensor whose values do not share bytes.
   void set(const std::string& tensor, uint64_t row, uint64_t col, float value) {
     const TensorInfo& info = *find(tensor);
     const uint64_t at = encoded_bytes(info.encoding, row * info.cols + col);

@@ -1,4 +1,4 @@
-// Plans of models that have no weights.
+// Layout plans of models without weights.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 namespace tierd {
 
-// What a source of this shape would have, without any weights.
+// Returns the tensors that a source of this shape has.
 inline std::vector<TensorInfo> tensors_of(const ModelConfig& config, Encoding encoding) {
   std::vector<TensorInfo> tensors;
   for (const TensorSpec& spec : required_tensors(config)) {

@@ -46,7 +46,7 @@ TEST(Planner, Opt67bHasBundlesOfFourPages) {
   const StoredSite& ffn = site_of(*plan, "layers.31.ffn");
   EXPECT_TRUE(is_cut_into<Bundles>(ffn.cut));
   EXPECT_EQ(ffn.neurons(), 16'384u);
-  EXPECT_EQ(ffn.neuron_bytes(7), 16'384u);  // LLM in a flash, 4: 2 x 4096 values of two bytes
+  EXPECT_EQ(ffn.neuron_bytes(7), 16'384u);  // LLM in a flash, section 4: 2 x 4096 values of two bytes
   EXPECT_EQ(ffn.slot_bytes(), 16'384u);
   EXPECT_EQ(inputs(ffn.cut), 4096u);
   EXPECT_EQ(outputs(ffn.cut), 4096u);
@@ -94,7 +94,7 @@ TEST(Planner, ChannelsOfAGroupLieSideBySide) {
   EXPECT_TRUE(check_manifest(written, "plan").ok());
 }
 
-// A reader asks for the number first, so as not to make what a hostile model claims.
+// Readers count the sites first, so that they do not create what a hostile model claims.
 TEST(Planner, SitesAreCountedAsTheyAreMade) {
   std::vector<ModelConfig> configs = {small_llama(), small_opt(), small_mixture()};
   for (const std::string& shape : known_shapes()) {
@@ -132,7 +132,7 @@ TEST(Planner, SmallBundlesArePacked) {
     uint64_t bundle;
     uint64_t extent;
   };
-  // f16, no gate: two pieces of 2 * width bytes, each to a multiple of 64.
+  // f16 without a gate: two pieces of 2 * width bytes, each padded to a multiple of 64.
   for (const auto& [width, bundle, extent] :
        {Case{1000, 4096, 4096}, Case{2000, 8064, 8192}, Case{1980, 7936, 7936}, Case{256, 1024, 1024},
         Case{72, 384, 384}}) {
@@ -154,7 +154,7 @@ TEST(Planner, SmallBundlesArePacked) {
       EXPECT_EQ(plan->extents[ffn.first_extent + i].offset,
                 plan->extents[ffn.first_extent].offset + i * extent);
     }
-    // A site begins a block, and the file ends with one.
+    // A site begins at a block, and the file ends at one.
     EXPECT_EQ(plan->extents[ffn.first_extent].offset % kDirectIoAlignment, 0u);
     EXPECT_EQ(plan->data_bytes % kDirectIoAlignment, 0u);
 
@@ -172,7 +172,7 @@ TEST(Planner, SmallBundlesArePacked) {
   }
 }
 
-// Rows as they are, columns encoded anew in the same encoding.
+// Rows are stored as they are; columns are encoded anew in the same encoding.
 TEST(Planner, BundlesOfBlocks) {
   const auto plan =
       plan_layout(small_llama(), tensors_of(small_llama(), Encoding::q4_0), {.layout = Layout::neuron});
@@ -185,7 +185,7 @@ TEST(Planner, BundlesOfBlocks) {
   EXPECT_FALSE(site_of(*plan, "layers.0.qkv").columns_of_blocks());
 }
 
-// Columns of super-blocks there are none: encodings that have columns take their place.
+// Super-blocks have no columns, so columns get an encoding that has.
 TEST(Planner, KQuantsAreCutIntoColumnsOfOtherBlocks) {
   ModelConfig config = small_llama();
   config.d_model = config.d_ff = kSuperBlock;
@@ -203,7 +203,7 @@ TEST(Planner, KQuantsAreCutIntoColumnsOfOtherBlocks) {
   EXPECT_EQ(encoding_of("layers.0.up", columns, Encoding::q5_k, {}), Encoding::q8_0);
   EXPECT_EQ(encoding_of("layers.0.up", columns, Encoding::q6_k, {}), Encoding::q8_0);
   EXPECT_EQ(encoding_of("head", columns, Encoding::q6_k, {}), Encoding::q6_k);
-  // All parts of a site have one encoding, and so have all layers that are side by side.
+  // All parts of a site have one encoding, and so have the layers of a group.
   EXPECT_EQ(encoding_of("layers.1.qkv", columns, Encoding::q4_k, {{"layers.1.v", Encoding::q6_k}}),
             Encoding::q4_0);
   EXPECT_EQ(encoding_of("layers.0.down", columns, Encoding::q6_k, {{"layers.1.down", Encoding::q4_k}}),
@@ -256,7 +256,7 @@ TEST(Planner, EditionsFollowTheSites) {
     bytes += edition.tensor_bytes();
   }
   EXPECT_EQ(plan->tensor_bytes, bytes);
-  for (size_t s = 0; s < plan->sites.size(); ++s)  // where they lie is as it was
+  for (size_t s = 0; s < plan->sites.size(); ++s)  // the other sites keep their places
     EXPECT_EQ(plan->sites[s].first_extent, alone->sites[s].first_extent);
   EXPECT_EQ(plan->extents.size(), alone->extents.size() + 64u * 16'384u);
 }
@@ -338,7 +338,7 @@ TEST(Planner, GroupsPerNeuron) {
   EXPECT_EQ(groups_per_neuron(1 << 20, 1000, 512 << 10), 1u);  // a group larger than the target
   EXPECT_EQ(groups_per_neuron(4096, 2, 512 << 10), 2u);        // a site smaller than a neuron
   EXPECT_EQ(groups_per_neuron(288, 1000, 16 << 10), 56u);      // 16,128 of 16,384
-  EXPECT_EQ(groups_per_neuron(5000, 1000, 16 << 10), 3u);      // wastes 9.2 %, 2 would 22.9 %
+  EXPECT_EQ(groups_per_neuron(5000, 1000, 16 << 10), 3u);      // wastes 9.2 %, 2 would waste 22.9 %
 }
 
 TEST(Planner, PartsKeepTheirEncodings) {
@@ -360,7 +360,7 @@ TEST(Planner, PartsKeepTheirEncodings) {
   EXPECT_TRUE(check_manifest(*plan, "plan").ok());
 }
 
-// 72 rows are no whole groups: the rows of one would be of two encodings.
+// 72 rows are not whole groups, so one group would have rows of two encodings.
 TEST(Planner, PartsThatShareAGroupBecomeF32) {
   const MemorySource source(small_opt(), Encoding::f16, 1, {{"layers.1.k", Encoding::bf16}});
   const auto plan = plan_store(source, {});
@@ -370,7 +370,7 @@ TEST(Planner, PartsThatShareAGroupBecomeF32) {
   EXPECT_FALSE(site_of(*plan, "layers.1.qkv").encodings.mixed());
 }
 
-// What files named Q4_K_M have: v and down in Q6_K, in every other layer.
+// The encodings of files named Q4_K_M: v and down in Q6_K in every other layer.
 TEST(Planner, Llama7bOfMixedEncodingsGrowsLittle) {
   const auto config = read_shape("llama-2-7b");
   ASSERT_TRUE(config.ok());

@@ -1,4 +1,4 @@
-// Makes folders of mixtures as Hugging Face has them, of every family, with two experts each.
+// Builds Hugging Face folders of mixtures of every family, with two experts each.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace tierd {
 
-// Gives a tiny Llama a mixture of two experts of width 8 in place of its network.
+// Returns a tiny Llama whose network is a mixture of two experts of width 8.
 inline TinyHfModel tiny_mixture(const std::string& family, const nlohmann::json& changes) {
   TinyHfModel model;
   model.config["model_type"] = family;

@@ -36,7 +36,7 @@ TEST(Writer, KeepsEveryExpert) {
     ASSERT_TRUE(written.ok()) << written.error().line();
     expect_same_weights(source, out);
   }
-  // Each matrix as it is, but for a part whose experts differ.
+  // Each matrix keeps its encoding, except a part whose experts differ.
   const MemorySource mixed(
       of_blocks, Encoding::q4_0, 1,
       {{"layers.0.experts.2.up", Encoding::q8_0}, {"layers.1.experts.0.down", Encoding::f16}});
@@ -50,7 +50,7 @@ TEST(Writer, KeepsEveryExpert) {
   EXPECT_EQ(store->manifest().sites[6].encodings[2], Encoding::f32);
 }
 
-// Rows of whole super-blocks.
+// Returns a model whose rows are whole super-blocks.
 ModelConfig wide_llama() {
   ModelConfig config = small_llama();
   config.d_model = kSuperBlock;
@@ -143,7 +143,7 @@ TEST(Writer, ExpertsBesideChannelsOrInChannels) {
   }
 }
 
-// What encoding loses of all columns of a site: those of all its parts, one under the other.
+// Returns the relative error of encoding all columns of a site, with its parts one under the other.
 float column_loss(const MemorySource& source, const StoredSite& site) {
   double lost = 0, whole = 0;
   std::vector<std::vector<float>> parts;
@@ -164,7 +164,7 @@ float column_loss(const MemorySource& source, const StoredSite& site) {
   return static_cast<float>(std::sqrt(lost / whole));
 }
 
-// The loss is told for columns that are encoded anew, and for nothing else.
+// The loss is stored for columns that are encoded anew, and for nothing else.
 TEST(Writer, SaysWhatWasLost) {
   for (const Layout layout : {Layout::row, Layout::neuron, Layout::channel_group}) {
     for (const Encoding e : {Encoding::f16, Encoding::q8_0, Encoding::q4_0}) {
@@ -186,7 +186,7 @@ TEST(Writer, SaysWhatWasLost) {
   }
 }
 
-// Large ones are not encoded twice: a part of them says what is lost, near enough.
+// Large tensors are not encoded twice: the loss is estimated from a part of them.
 TEST(Writer, SaysWhatWasLostOfLargeTensorsByAPartOfThem) {
   ModelConfig config = small_llama();
   config.d_ff = 5000;  // channels of down; blocks of 32 end within them
@@ -207,7 +207,7 @@ TEST(Writer, SaysWhatWasLostOfLargeTensorsByAPartOfThem) {
   }
 }
 
-// Rows in another encoding than the source's, too; in float32 nothing is lost.
+// Rows may have another encoding than the source's. In float32 nothing is lost.
 TEST(Writer, StoresWhatIsAskedForAndSaysWhatWasLost) {
   const MemorySource source(small_llama(), Encoding::f16, 5);
   for (const Encoding e : {Encoding::f32, Encoding::f16, Encoding::bf16, Encoding::q8_0, Encoding::q4_0}) {
@@ -228,7 +228,7 @@ TEST(Writer, StoresWhatIsAskedForAndSaysWhatWasLost) {
         EXPECT_GT(*site.encoding_error, e == Encoding::q4_0 ? 0.01 : 1e-4) << site.name;
         EXPECT_LT(*site.encoding_error, e == Encoding::q4_0 ? 0.2 : 0.02) << site.name;
       }
-      // The rows of qkv, and what was lost of them.
+      // The rows of qkv and their loss.
       const StoredSite& qkv = manifest->sites[1];
       if (!is_cut_into<Rows>(qkv.cut)) continue;
       double lost = 0, whole = 0;
@@ -285,7 +285,7 @@ TEST(Writer, BundlesAreTheSameInBatchesOfAnySize) {
       const Status written = write_store_on(disk, source, out, options, {.batch_bytes = bytes});
       ASSERT_TRUE(written.ok()) << written.error().line();
       expect_same_weights(source, out);
-      // Byte for byte, what lies between packed extents and the next block as well.
+      // Byte for byte, including the bytes between packed extents and the next block.
       const std::string data = file_text(out + "/weights.bin");
       if (first.empty()) first = data;
       EXPECT_TRUE(data == first);
@@ -382,8 +382,8 @@ TEST(Writer, TwoDoNotMix) {
   EXPECT_TRUE(write_store(source, out, kQuiet).ok());
 }
 
-// A value that the store's encoding cannot hold would make a store that its own reader refuses, or one whose
-// loss is no number.
+// A value that the store's encoding cannot hold would make a store that its reader refuses, or whose loss is
+// not finite.
 TEST(Writer, ValuesThatCannotBeEncodedAreNamed) {
   struct Case {
     Layout layout;
@@ -424,7 +424,7 @@ TEST(Writer, ValuesThatCannotBeEncodedAreNamed) {
                 HasSubstr(fmt::format("memory: tensor 'layers.1.down', row 3, column 17: {};", of.what)));
     EXPECT_TRUE(std::filesystem::is_empty(temp.path()));
   }
-  // As large as they come.
+  // A value near the largest that q4_0 can hold.
   MemorySource source(wide_llama(), Encoding::f32);
   source.set("layers.1.down", 3, 17, 500'000);
   WriteOptions options = kQuiet;

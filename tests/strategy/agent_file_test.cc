@@ -1,5 +1,5 @@
-// What is refused before an agent runs: by its file, its build, its entry, its declarations; and what it may
-// say when it is made.
+// Refusals before an agent runs, by its file, build, entry or declarations, and errors that an agent returns
+// when it is made.
 #include "core/strategy/agent_file.h"
 
 #include <gmock/gmock.h>
@@ -42,7 +42,7 @@ TEST(AgentFile, ASoundOneIsLoadedAndMade) {
   const auto entry = load_agent(bad("sound"), "sound");
   ASSERT_TRUE(entry.ok()) << entry.error().line();
   EXPECT_STREQ((*entry)->name, "sound");
-  EXPECT_EQ(*load_agent(bad("sound"), "sound"), *entry);  // the same for good
+  EXPECT_EQ(*load_agent(bad("sound"), "sound"), *entry);  // the library stays loaded
   const auto made = make("sound");
   ASSERT_TRUE(made.ok()) << made.error().line();
   EXPECT_EQ(made->agent->credits(), 4u);
@@ -90,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"no_products", "could not be made: it serves 'run' and offers no products"}),
     [](const testing::TestParamInfo<Refused>& refused) { return refused.param.name; });
 
-// Its own words are handed on: they name a device or a key.
+// The agent's own error is passed on: it names a device or a key.
 TEST(AgentFile, WhatItCannotDoItSaysItself) {
   const auto made = make("make_fails");
   EXPECT_EQ(made.code(), Code::io_error);

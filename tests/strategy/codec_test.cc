@@ -1,4 +1,4 @@
-// Codecs as the host calls them: bytes come back, and whatever a codec does wrong is one line that names it.
+// The host's calls of codecs: bytes survive the round trip, and a fault gives one line with the codec's name.
 #include "core/strategy/codec.h"
 
 #include <gmock/gmock.h>
@@ -33,7 +33,7 @@ Bytes noise(uint64_t n) {
   for (std::byte& byte : bytes) byte = static_cast<std::byte>(random.below(256));
   return bytes;
 }
-// Every other value of 16 bits is zero.
+// Returns bytes of which every other 16-bit value is zero.
 Bytes pruned(uint64_t n) {
   Bytes bytes = noise(n);
   for (uint64_t i = 0; i < n; ++i) bytes[i] = i / 2 % 2 == 0 ? std::byte{0} : bytes[i];
@@ -47,7 +47,7 @@ TEST(Codec, ZstdGivesBackWhatItWasGiven) {
     EXPECT_EQ((*codec)->name(), "zstd");
     EXPECT_EQ((*codec)->settings(), "level=" + std::to_string(level));
     for (const uint64_t n : {0u, 1u, 2u, 63u, 4095u, 4096u, 4097u, 100'001u, 1u << 20}) {
-      if (level == 19 && n > 4097) continue;  // takes long
+      if (level == 19 && n > 4097) continue;  // slow
       for (const auto& make : {zeros, noise, pruned}) {
         const Bytes dense = make(n);
         Bytes kept, again;
@@ -87,7 +87,7 @@ TEST(Codec, ZstdRefusesWhatIsNotWhole) {
   refused(kept, dense.size() + 1);
   refused(noise(10'000), dense.size());
   refused(zeros(10'000), dense.size());
-  // A frame that holds nothing, one of the library's first versions, and one that does not say its size.
+  // A frame without content, one of the library's first versions, and one without its size.
   const auto bytes = [](std::initializer_list<int> all) {
     Bytes made;
     for (const int byte : all) made.push_back(static_cast<std::byte>(byte));
@@ -96,9 +96,9 @@ TEST(Codec, ZstdRefusesWhatIsNotWhole) {
   refused(bytes({0x50, 0x2a, 0x4d, 0x18, 0, 0, 0, 0}), 0);
   refused(bytes({0x27, 0xb5, 0x2f, 0xfd, 0, 0, 0, 0}), 0);
   refused(bytes({0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x00, 0x01, 0x00, 0x00}), 0);
-  // It says that it is larger than any memory.
+  // A frame that claims to be larger than any memory.
   refused(bytes({0x28, 0xb5, 0x2f, 0xfd, 0xc0, 0xf8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 1, 0, 0}), 10);
-  // And after all that:
+  // The codec still works afterwards.
   ASSERT_TRUE((*codec)->expand(kept, std::span(out).first(dense.size())).ok());
   EXPECT_TRUE(std::equal(dense.begin(), dense.end(), out.begin()));
 }
@@ -169,7 +169,7 @@ TEST(Codec, WhateverItDoesWrongIsALineThatNamesIt) {
     const Bytes dense = noise(100);
     Bytes kept(200), found(100);
     std::string line;
-    // The second time another instance is asked, which does the same.
+    // The second call is made to another instance, which fails as well.
     for (int i = 0; i < 2; ++i) {
       const Status done = expands ? (*codec)->expand(kept, found) : (*codec)->compress(dense, kept);
       EXPECT_EQ(done.code(), Code::plugin_fault) << name;

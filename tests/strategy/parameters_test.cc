@@ -47,7 +47,7 @@ TEST(Parameters, DefaultsAreThoseOfTheDeclaration) {
   EXPECT_FALSE(parameters->lossy());
 }
 
-// [heat] has a predictor, and a tier a cache of its own.
+// [heat] configures a predictor, and a tier has a cache of its own.
 TEST(Parameters, AnErrorNamesTheTableThatHasTheSetting) {
   const std::string_view own[] = {"name"};
   EXPECT_EQ(
@@ -118,7 +118,7 @@ TEST(Parameters, DeclarationsAreChecked) {
   EXPECT_THAT(declared({"a", TIERD_PARAM_TEXT, 0, "z", 0, 9, "x|y", "h"}), HasSubstr("one of x, y"));
 }
 
-// Declarations of a later minor version are longer: they lie param_size apart.
+// Declarations of a later minor version are longer, with a stride of param_size.
 TEST(Parameters, LongerDeclarationsAreStridden) {
   struct Longer {
     tierd_param known;

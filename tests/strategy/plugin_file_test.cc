@@ -1,4 +1,4 @@
-// What is refused before anything runs: by its file, its descriptor, its declarations.
+// Refusals before a plugin runs: by its file, its descriptor, its declarations.
 #include "core/strategy/plugin_file.h"
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ TEST(PluginFile, ASoundOneIsLoaded) {
   const auto plugin = load_plugin(bad("sound"), "cache", "sound");
   ASSERT_TRUE(plugin.ok()) << plugin.error().line();
   EXPECT_STREQ((*plugin)->name, "sound");
-  EXPECT_EQ(*load_plugin(bad("sound"), "cache", "sound"), *plugin);  // the same for good
+  EXPECT_EQ(*load_plugin(bad("sound"), "cache", "sound"), *plugin);  // the library stays loaded
   tierd_cache_1 table;
   EXPECT_TRUE(read_table(**plugin, "", table).ok());
 }
@@ -115,7 +115,7 @@ TEST(PluginFile, WhatIsNoSharedObject) {
   EXPECT_THAT(plugin.error().line(), StartsWith(path + ": cannot be loaded as a plugin: "));
   const auto missing = load_plugin(testing::TempDir() + "cache-nothing.so", "cache", "nothing");
   EXPECT_EQ(missing.code(), Code::not_found);
-  // A name without a slash is a file here, not a library of the system.
+  // A name without a slash is a file in this folder, not a library of the system.
   EXPECT_EQ(load_plugin("libc.so.6", "cache", "c").code(), Code::not_found);
 }
 
@@ -133,7 +133,7 @@ TEST(PluginFile, TablesThatAreTooShortOrLackAFunction) {
             bad("no_admit") + ": its table tierd.cache/1 has no function 'admit'");
 }
 
-// A plugin of a later minor version: longer than what is known here.
+// A plugin of a later minor version has a longer table.
 TEST(PluginFile, ALongerTableIsReadAsFarAsItIsKnown) {
   struct Longer {
     tierd_balancer_1 known;

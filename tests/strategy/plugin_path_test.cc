@@ -65,7 +65,7 @@ TEST_F(PluginPathTest, TwoOfOneNameAreRefusedWithBoth) {
   const auto found = PluginPath({at("a"), at("b")}).find("cache", "lru");
   EXPECT_EQ(found.code(), Code::invalid_argument);
   EXPECT_THAT(found.error().line(), HasSubstr(at("a/cache-lru.so") + ", " + at("b/cache-lru.so")));
-  // The same folder twice is one.
+  // The same folder named twice counts once.
   fs::create_directory_symlink(root_ / "a", root_ / "link");
   EXPECT_TRUE(PluginPath({at("a"), at("a"), at("a/../a"), at("link")}).find("cache", "lru").ok());
 }

@@ -13,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// The first site is given and has the edition of the last, none of its own: edition 0 is that of site 1.
+// The first site is given and shares the last one's edition; edition 0 belongs to site 1.
 SiteTable three_sites() {
   SiteTable sites;
   for (SiteId s = 0; s < 3; ++s) {
@@ -34,7 +34,7 @@ SiteTable three_sites() {
   return sites;
 }
 
-// A cache that hands out what the test says, and shows what it sees.
+// A cache that answers as the test says and records its calls.
 struct FakeCache {
   static inline const tierd_host* host = nullptr;
   static inline std::vector<uint32_t> most;
@@ -223,7 +223,7 @@ TEST_F(StrategySetTest, TensorsAreSeenAndMultiplied) {
   EXPECT_EQ(multiplied, "table 4");
 }
 
-// Plugins are built against other versions than the host: the view grows with both.
+// Plugin and host may have other versions of the view: only the fields that both know are written.
 TEST_F(StrategySetTest, ATensorsViewIsWrittenAsFarAsBothSidesKnowIt) {
   auto tensors = std::make_shared<PluginTensors>();
   tensors->tensors.resize(1);
@@ -251,7 +251,7 @@ TEST_F(StrategySetTest, ATensorsViewIsWrittenAsFarAsBothSidesKnowIt) {
   EXPECT_EQ(host.tensor(host.context, "heat", &shorter), TIERD_E_INVALID);
 }
 
-// A tier may have a cache of its own, which is swapped by itself.
+// A tier's own cache is swapped separately.
 TEST_F(StrategySetTest, TiersHaveCachesOfTheirOwn) {
   StrategyChoices choices = choose_all("lru");
   choices.tier_caches["above"] = choose("cache", "fifo");
@@ -291,7 +291,7 @@ TEST_F(StrategySetTest, MemoriesAndUnitsAreSeen) {
   topology.units = {{.agent = 2, .memory = 2}, {.agent = 3, .memory = 3}};
   const auto set = StrategySet::create(choices, sites_, {.topology = topology});
   ASSERT_TRUE(set.ok()) << set.error().line();
-  const tierd_host& host = *FakeCache::host;  // of the last one
+  const tierd_host& host = *FakeCache::host;  // of the cache made last
   ASSERT_EQ(host.n_memories, 3u);
   EXPECT_EQ(host.memory, 3u);
   EXPECT_STREQ(host.memories[0]->tier, "below");
@@ -302,7 +302,7 @@ TEST_F(StrategySetTest, MemoriesAndUnitsAreSeen) {
   ASSERT_EQ(host.n_units, 2u);
   EXPECT_EQ(host.units[1]->unit, 1u);
   EXPECT_EQ(host.units[1]->memory, 3u);
-  // The second unit's are at home here; what is nowhere has no home.
+  // The memory of the second unit is home to that unit's neurons. A neuron out of range has no home.
   EXPECT_EQ(host.home(host.context, 1, 2), 0u);
   EXPECT_EQ(host.home(host.context, 1, 3), 1u);
   EXPECT_EQ(host.home(host.context, 1, 4), TIERD_NO_UNIT);
@@ -320,7 +320,7 @@ TEST_F(StrategySetTest, MemoriesAndUnitsAreSeen) {
   EXPECT_EQ(host.holders(host.context, 1, 3), 0b1010u);
   EXPECT_EQ(host.holders(host.context, 1, 2), 0u);
   EXPECT_EQ(host.holders(host.context, 9, 0), 0u);
-  // What lies in some memory, or is on its way there, need not be read.
+  // A neuron that a memory holds, or that is in flight to one, counts as resident.
   std::vector<uint8_t> here(4, 9);
   ASSERT_EQ(host.resident(host.context, 1, here.data()), TIERD_OK);
   EXPECT_THAT(here, testing::ElementsAre(0, 0, 0, 1));
@@ -332,7 +332,7 @@ TEST_F(StrategySetTest, MemoriesAndUnitsAreSeen) {
   (*set)->tell_gap(1, 32768);
   EXPECT_EQ(host.memories[0]->gap_bytes, 32768u);
   EXPECT_EQ(host.memories[1]->gap_bytes, 0u);
-  // A cache hears what all memories have before it is asked for its own share.
+  // A cache learns the bytes of all memories before its own share is requested.
   EXPECT_EQ(host.memories[2]->bytes, 0u);
   ASSERT_TRUE((*set)->share({4096, 0, 8192}).ok());
   EXPECT_EQ(host.memories[0]->bytes, 4096u);
@@ -341,7 +341,7 @@ TEST_F(StrategySetTest, MemoriesAndUnitsAreSeen) {
   (*set)->tell_bytes(std::vector<uint64_t>{64, 64, 0});
   EXPECT_EQ(host.memories[0]->bytes, 64u);
   EXPECT_EQ(host.memories[2]->bytes, 0u);
-  // Nobody asks now.
+  // No call for wishes is in progress.
   const tierd_wish wish{sizeof wish, TIERD_NO_MEMORY, 1, 1, TIERD_NO_EDITION, 0, nullptr, nullptr};
   EXPECT_EQ(host.wish(host.context, &wish), TIERD_E_INVALID);
   EXPECT_EQ(host.wish(host.context, nullptr), TIERD_E_INVALID);
@@ -378,13 +378,13 @@ TEST_F(StrategySetTest, EvictableIsValidAndNotInUse) {
   EXPECT_EQ(host.evictable(host.context, 0, 0), 1);
   residency.pin(0, 0);
   EXPECT_EQ(host.evictable(host.context, 0, 0), 0);
-  // A plugin may ask anything.
+  // Any arguments of a plugin are accepted.
   EXPECT_EQ(host.evictable(host.context, 0, 4), 0);
   EXPECT_EQ(host.evictable(host.context, 2, 0), 0);
   EXPECT_EQ(host.evictable(host.context, UINT32_MAX, UINT32_MAX), 0);
 }
 
-// A quantizer that ranks, where there are several editions.
+// A quantizer that ranks if there are several editions.
 struct RankingQuantizer {
   static int create(const tierd_host*, void** self) {
     static int instance = 0;
@@ -422,7 +422,7 @@ TEST_F(StrategySetTest, WhoRanksNeedsAPredictorThatGivesScores) {
   SiteTable several = sites_;
   several.editions.push_back(several.editions.back());
   several.all[1].editions.push_back(2);
-  several.all[1].label = TIERD_AXIS_CHANNEL;  // which predictor top-k is about
+  several.all[1].label = TIERD_AXIS_CHANNEL;  // the axis of predictor top-k
   const auto refused = StrategySet::create(choices, several, {.seed = 42});
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().line(),
@@ -432,7 +432,7 @@ TEST_F(StrategySetTest, WhoRanksNeedsAPredictorThatGivesScores) {
   const auto set = StrategySet::create(choices, several, {.seed = 42});
   ASSERT_TRUE(set.ok()) << set.error().line();
   EXPECT_THAT((*set)->strategies().scored, testing::ElementsAre(0, 1, 0));
-  // The same is asked of who takes another's place.
+  // A strategy that replaces another one is checked in the same way.
   EXPECT_THAT((*set)->swap(choose("predictor", "random"), {0}).error().line(),
               HasSubstr("predictor 'random' gives none"));
   EXPECT_EQ((*set)->strategies().predictor.name, "top-k");
@@ -444,7 +444,7 @@ TEST_F(StrategySetTest, WhoRanksNeedsAPredictorThatGivesScores) {
   EXPECT_EQ((*set)->strategies().quantizer.name, "plain");
 }
 
-// A predictor that can work with no memory.
+// A predictor that fits no memory.
 struct HungryPredictor {
   static inline int alive = 0;
   static int create(const tierd_host*, void** self) {
@@ -506,11 +506,11 @@ TEST_F(StrategySetTest, ASwappedCacheGetsTheArenaAndHearsWhatIsThere) {
   EXPECT_THAT(FakeCache::told, testing::ElementsAre("0: 1 3"));
   EXPECT_EQ((*set)->strategies().caches.front().name, "fake");
   EXPECT_EQ(FakeCache::alive, 1);
-  // One that asks for more than the arena has changes nothing.
+  // A cache that claims more slots than the arena has is refused, and nothing changes.
   FakeCache::slots = {3, 3};
   EXPECT_EQ((*set)->swap(fake(), {1 << 20}).code(), Code::plugin_fault);
   EXPECT_EQ(FakeCache::alive, 1);
-  // One that adopts is told all at once.
+  // A cache that adopts receives all resident neurons at once.
   FakeCache::adopts = true;
   FakeCache::slots = {2, 3};
   FakeCache::told.clear();

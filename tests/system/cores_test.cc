@@ -1,4 +1,4 @@
-// Maps of threads over machines that are not this one.
+// Maps threads to the cores of described machines.
 #include "core/system/cores.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ class Machine {
     EXPECT_EQ(hwloc_topology_load(topology_), 0);
   }
   ~Machine() { hwloc_topology_destroy(topology_); }
-  // Units are a kind of core; the larger the efficiency, the faster they are.
+  // Makes a range of units one kind of core. A larger efficiency means a faster core.
   void add_kind(unsigned first, unsigned last, int efficiency) const {
     const hwloc_bitmap_t units = hwloc_bitmap_alloc();
     hwloc_bitmap_set_range(units, first, static_cast<int>(last));
@@ -71,14 +71,14 @@ TEST(Cores, TwoSocketsHaveTwoNodes) {
 }
 
 TEST(Cores, PerformanceCoresComeFirst) {
-  // Four slow cores, which the system counts first, and two fast ones of two units each.
+  // Four slow cores, which the system counts first, and two fast ones, with two units each.
   const Machine machine("core:6 pu:2");
   machine.add_kind(0, 7, 0);
   machine.add_kind(8, 11, 1);
   const CoreMap map = machine.map();
   EXPECT_EQ(map.threads, 6u);
   EXPECT_THAT(units_of(map), ElementsAre(8, 10, 0, 2, 4, 6, 9, 11, 1, 3, 5, 7));
-  // The same of the machine as a file describes it.
+  // The same for the machine described by a file.
   const std::string file = testing::TempDir() + "hybrid.xml";
   ASSERT_EQ(hwloc_topology_export_xml(machine.topology(), file.c_str(), 0), 0);
   hwloc_topology_t read = nullptr;

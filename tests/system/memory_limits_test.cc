@@ -27,7 +27,7 @@ class MemoryLimits : public testing::Test {
   const std::string root_ = testing::TempDir() + "memory-limits";
 };
 
-// "SOURCE BYTES"
+// Returns "SOURCE BYTES".
 std::vector<std::string> lines(const MemoryFacts& facts) {
   std::vector<std::string> lines;
   for (const MemoryLimit& limit : memory_limits(facts))
@@ -57,7 +57,7 @@ TEST_F(MemoryLimits, WhatIsNoNumberIsNoLimit) {
   EXPECT_THAT(lines(facts), IsEmpty());
 }
 
-// Pages of files go by themselves, but for those that have yet to be written.
+// File pages are reclaimable, except those that are dirty or being written back.
 TEST_F(MemoryLimits, OfGroupsOfVersion1) {
   write("jobs/7/memory.limit_in_bytes", "1000\n");
   write("jobs/7/memory.usage_in_bytes", "900\n");

@@ -43,7 +43,7 @@ TEST(MemoryPressure, NearTheLimitOfTheGroup) {
   EXPECT_FALSE((*source)->pressed());
 }
 
-// A plain file takes the trigger, and never tells of anything.
+// A plain file accepts the trigger and never reports pressure.
 TEST(MemoryPressure, TheTriggerGoesToTheFirstFileThatTakesIt) {
   const std::string folder = fresh_folder("stalls");
   write(folder + "/second", "");

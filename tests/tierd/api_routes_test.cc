@@ -1,4 +1,4 @@
-// Routes without an engine behind them: what is answered while there is none, and to whom.
+// Tests routes without an engine: the answers before a model is loaded, and their clients.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -49,7 +49,7 @@ class ApiRoutes : public testing::Test {
   WorkDesk desk_{2};
   PostedWork server_;
   std::unique_ptr<Api> api_;
-  ReadingThread reading_{4};  // ends first: what it reads for is the API's
+  ReadingThread reading_{4};  // destroyed first: its work uses the API
 };
 
 TEST_F(ApiRoutes, WhoIsRefusedIsRefusedBeforeTheBody) {
@@ -135,7 +135,7 @@ TEST_F(ApiRoutes, AFullDeskAsksToComeBack) {
   const auto reply = answer_to(asked);
   EXPECT_EQ(reply->status, 429u);
   EXPECT_THAT(reply->headers, Contains(Pair("Retry-After", "1")));
-  // What must not be lost takes nobody's place.
+  // Work that must not be lost takes no place in the queue.
   (void)desk_.take();
   desk_.leave([] {}), desk_.leave([] {});
   const auto another = std::make_shared<HeardReply>();
@@ -154,7 +154,7 @@ TEST_F(ApiRoutes, WhatTakesLongToReadKeepsNobodyWaiting) {
     begun.set_value();
     done.wait();
   }));
-  begun.get_future().wait();  // what waits behind it is counted from here on
+  begun.get_future().wait();  // later works are counted from here on
   HttpRequest long_one = request("POST", "/tokenize");
   long_one.body = R"({"content": "a"})";
   std::vector<std::shared_ptr<HeardReply>> replies;
@@ -165,7 +165,7 @@ TEST_F(ApiRoutes, WhatTakesLongToReadKeepsNobodyWaiting) {
   }
   const auto health = std::make_shared<HeardReply>();
   api_->handle(request("GET", "/health"), health);
-  EXPECT_EQ(health->status, 503u);  // answered, though nothing is loaded
+  EXPECT_EQ(health->status, 503u);  // answered although no model is loaded
   EXPECT_EQ(replies.front()->status, 0u);
   EXPECT_EQ(replies.back()->status, 429u);
   goes_on.set_value();

@@ -1,5 +1,5 @@
-// An Api without a socket and without an engine: work that is posted to its server is done when the test
-// waits for it, and replies keep their texts.
+// An Api without a socket and an engine. Work that is posted to its server runs when the test waits for it,
+// and replies keep their texts.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ struct HeardReply final : HttpReply {
   static constexpr size_t kMostParsed = 1u << 20;
   unsigned status = 0;
   std::string text;
-  nlohmann::json body;  // of no larger text
+  nlohmann::json body;  // parsed, unless the text is too large
   HttpHeaders headers;
   bool over = false;
   void send(unsigned code, std::string_view, std::string sent, HttpHeaders more) override {
@@ -52,7 +52,7 @@ class PostedWork final : public HttpServer {
   WorkDesk desk_{1};
 };
 
-// A vocabulary of bytes: a text has as many tokens as bytes.
+// Returns a vocabulary of bytes: a text has as many tokens as bytes.
 inline Vocab byte_vocab() {
   Vocab vocab;
   const auto add = [&](std::string piece, TokenType type) {

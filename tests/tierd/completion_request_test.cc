@@ -161,7 +161,7 @@ TEST_F(CompletionRequestTest, WrongFieldsAreNamed) {
   EXPECT_THAT(refused({{"seed", "x"}}), HasSubstr("seed: found"));
 }
 
-// A grammar that is not obeyed would be worse than an error.
+// Ignoring a grammar would be worse than an error.
 TEST_F(CompletionRequestTest, WhatCannotBeDoneIsRefusedAndNotIgnored) {
   for (const json& fields :
        {json{{"grammar", "root ::= x"}}, json{{"json_schema", {{"type", "object"}}}},
@@ -178,7 +178,7 @@ TEST_F(CompletionRequestTest, WhatCannotBeDoneIsRefusedAndNotIgnored) {
     EXPECT_EQ(error.status, 400u) << error.message;
     EXPECT_EQ(error.param, fields.begin().key()) << error.message;
   }
-  // Said, but off.
+  // Fields with a neutral value are accepted.
   for (const json& fields : {json{{"grammar", ""}}, json{{"tools", json::array()}}, json{{"mirostat", 0}},
                              json{{"response_format", {{"type", "text"}}}}, json{{"suffix", nullptr}},
                              json{{"dry_multiplier", 0.0}}, json{{"add_generation_prompt", true}},
@@ -220,7 +220,7 @@ TEST_F(CompletionRequestTest, ChatsAreWrittenInTheirForm) {
               HasSubstr("needs logprobs"));
 }
 
-// An assistant that only called tools has said null.
+// An assistant's message that only called tools has the content null.
 TEST_F(CompletionRequestTest, TheAssistantMayHaveSaidNothing) {
   const auto form = ChatTemplate::named("chatml", tokenizer_->vocab());
   json body = {{"messages",
@@ -238,7 +238,7 @@ TEST_F(CompletionRequestTest, TheAssistantMayHaveSaidNothing) {
   EXPECT_THAT(read_chat(body, *form).error().line(), HasSubstr("messages[1].mood: is no field of a message"));
 }
 
-// As the templates of these families write it.
+// The expected texts are those of the families' templates.
 TEST_F(CompletionRequestTest, ToolsHaveTurnsWhereTheFamilyHasThem) {
   const json body = {{"messages",
                       {{{"role", "user"}, {"content", "x"}},
@@ -282,7 +282,7 @@ TEST_F(CompletionRequestTest, TheAssistantsLastMessageIsContinued) {
   EXPECT_THAT(refused({{"add_generation_prompt", false}}), HasSubstr("add_generation_prompt: false is"));
 }
 
-// Each known field has a value that asks for nothing; no field is passed over.
+// Each known field has a neutral value; no field is ignored.
 TEST_F(CompletionRequestTest, FieldsAreKnownNeutralOrRefused) {
   for (const json& fields :
        {json{{"tools", json::array()}}, json{{"n_probs", 0}}, json{{"response_format", {{"type", "text"}}}},

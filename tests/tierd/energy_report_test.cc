@@ -1,4 +1,4 @@
-// What the report says, the JSON object and /metrics are of one reckoning.
+// The report, the JSON object and /metrics must have the same energy figures.
 #include "tools/tierd/energy_report.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// A hub of models on the loopback that does what a test wants: serves, breaks off, redirects, refuses.
+// A hub of models on the loopback interface that serves, breaks off, redirects or refuses as a test asks.
 #pragma once
 
 #include <arpa/inet.h>
@@ -24,25 +24,25 @@
 
 namespace tierd {
 
-// A request as it came.
+// A received request.
 struct Seen {
   std::string path;                            // with its query
-  std::map<std::string, std::string> headers;  // names in small letters
+  std::map<std::string, std::string> headers;  // names in lower case
 };
 
 struct Answer {
   unsigned status = 200;
   std::map<std::string, std::string> headers = {};
   std::string body = {};
-  bool length = true;                   // whether Content-Length is told
-  size_t cut = std::string::npos;       // bytes of head and body after which the connection ends
-  size_t cut_body = std::string::npos;  // the same, of the body
-  bool stalls = false;                  // it stays open there, and nothing more comes
+  bool length = true;                   // sends Content-Length
+  size_t cut = std::string::npos;       // bytes of head and body after which the connection is closed
+  size_t cut_body = std::string::npos;  // the same, counted in the body
+  bool stalls = false;                  // the connection stays open there, and no more bytes are sent
 };
 
 class FakeHub {
  public:
-  // A large file's blob has the name of its SHA-256, another's of its SHA-1 in git.
+  // The blob of a large file is named by its SHA-256, others by their SHA-1 in git.
   FakeHub() : listener_(::socket(AF_INET, SOCK_STREAM, 0)) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -72,14 +72,14 @@ class FakeHub {
     return digest.finish();
   }
 
-  // What repository owner/repo has; set before requests come.
+  // The files of repository owner/repo. Set them before the first request.
   struct File {
     std::string bytes;
     bool large = true;
   };
   std::map<std::string, File> files;
   std::string commit = std::string(40, 'c');
-  // Asked first; where it says nothing, the hub answers as it should. [under a lock]
+  // Called first. Without an answer of its own, the hub answers normally. [under a lock]
   std::function<std::optional<Answer>(const Seen&)> hook;
 
   std::string hash(const std::string& name) const {
@@ -101,7 +101,7 @@ class FakeHub {
     return {{"id", "owner/repo"}, {"sha", commit}, {"siblings", siblings}};
   }
 
-  // The file that a request is for, with the range that it asks for.
+  // Returns the file that a request names, in the requested range.
   Answer serve(const Seen& seen) const {
     if (seen.path == "/api/models/owner/repo/revision/main?blobs=true") return {.body = listing().dump()};
     const std::string prefix = "/owner/repo/resolve/" + commit + "/";
@@ -128,7 +128,7 @@ class FakeHub {
     const std::lock_guard guard(mutex_);
     return seen_;
   }
-  // Requests whose path has `part`.
+  // Returns the requests whose path contains `part`.
   std::vector<Seen> seen(const std::string& part) const {
     std::vector<Seen> found;
     for (const Seen& one : seen()) {
@@ -199,7 +199,7 @@ class FakeHub {
       if (sent <= 0) return;
       at += static_cast<size_t>(sent);
     }
-    // Until the client has gone.
+    // Waits until the client has gone.
     if (answer.stalls) (void)readable(socket);
   }
 

@@ -1,4 +1,4 @@
-// A client that says what it is told to, right or wrong, and waits for no answer longer than half a minute.
+// A client that sends any text, right or wrong, and waits for an answer for at most half a minute.
 #pragma once
 
 #include <arpa/inet.h>
@@ -18,14 +18,14 @@
 namespace tierd {
 
 struct HttpAnswer {
-  unsigned status = 0;                         // 0: the connection ended without one
-  std::map<std::string, std::string> headers;  // names in small letters
-  std::string body;                            // without chunks
+  unsigned status = 0;                         // 0: the connection ended without an answer
+  std::map<std::string, std::string> headers;  // names in lower case
+  std::string body;                            // without chunk headers
 };
 
 class HttpClient {
  public:
-  // Waits for `patience` seconds for each part of an answer.
+  // `patience`: seconds to wait for each part of an answer.
   explicit HttpClient(uint16_t port, long patience = 30) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
     const timeval most{patience, 0};
     setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most);
@@ -40,13 +40,13 @@ class HttpClient {
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
-  // If not, errno says why.
+  // If it returns false, errno has the reason.
   bool connected() const { return connected_; }
   void leave() {
     if (socket_ >= 0) close(socket_);
     socket_ = -1;
   }
-  // Nothing more will be sent.
+  // Ends the client's side of the connection.
   void shut() { ::shutdown(socket_, SHUT_WR); }
   void send(std::string_view text) { (void)!::send(socket_, text.data(), text.size(), MSG_NOSIGNAL); }
   void post(const std::string& path, const std::string& body, const std::string& headers = {}) {
@@ -57,7 +57,7 @@ class HttpClient {
     send("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n" + headers + "\r\n");
   }
 
-  // What has come up to and with `mark`, which stays unread otherwise; empty where the connection ends first.
+  // Returns the bytes up to and including `mark`, or an empty text where the connection ends first.
   std::string read_to(std::string_view mark) {
     for (;;) {
       const size_t at = unread_.find(mark);
@@ -65,7 +65,7 @@ class HttpClient {
       if (!fill()) return {};
     }
   }
-  // The next answer, whole.
+  // Reads the next answer to its end.
   HttpAnswer read() {
     HttpAnswer answer;
     const std::string head = read_to("\r\n\r\n");
@@ -89,7 +89,7 @@ class HttpClient {
     }
     return answer;
   }
-  // The rest up to the connection's end.
+  // Reads until the connection ends.
   std::string read_to_end() {
     while (fill()) {
     }
@@ -97,7 +97,7 @@ class HttpClient {
   }
 
  private:
-  // After a signal, such as a fuzzer's alarm, the system goes on connecting.
+  // After a signal, such as a fuzzer's alarm, the system continues to connect.
   bool connects() const {
     pollfd writable{socket_, POLLOUT, 0};
     while (::poll(&writable, 1, -1) < 0 && errno == EINTR) {

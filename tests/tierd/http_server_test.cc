@@ -18,7 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 
-// Echoes what it is sent; some paths do something else.
+// A handler that echoes bodies; some paths have other behaviour.
 class HttpServerTest : public testing::Test, public HttpHandler {
  protected:
   void start(HttpServer::Limits limits = {}) {
@@ -34,7 +34,7 @@ class HttpServerTest : public testing::Test, public HttpHandler {
     held_.reset();
   }
   uint16_t port() const { return server_->port(); }
-  // On the server's thread, now.
+  // Runs `work` on the server's thread, and waits for it.
   void on_server(const std::function<void()>& work) {
     std::atomic<bool> done = false;
     server_->post([&] {
@@ -91,7 +91,7 @@ TEST_F(HttpServerTest, AnswersOneRequestAfterTheOtherOnAConnection) {
   EXPECT_EQ(first.headers.at("x-seen"), "my-id.7");
   EXPECT_EQ(first.headers.at("x-request-id"), "my-id.7");
   client.get("/b", "X-Request-Id: bad id\r\n");
-  client.get("/c");  // at once
+  client.get("/c");  // pipelined
   const HttpAnswer second = client.read();
   EXPECT_EQ(second.body, "GET /b |");
   EXPECT_EQ(second.headers.at("x-seen").size(), 16u);
@@ -120,7 +120,7 @@ TEST_F(HttpServerTest, StreamsInChunksAndToOldClientsUntilTheEnd) {
     held_->end();
   });
   EXPECT_THAT(client.read_to("0\r\n\r\n"), HasSubstr("second\n"));
-  client.get("/again");  // the connection is still good
+  client.get("/again");  // the connection can be used again
   EXPECT_EQ(client.read().body, "GET /again |");
 
   HttpClient old(port());
@@ -263,7 +263,7 @@ TEST_F(HttpServerTest, WhoIsAnsweredKeepsHisConnectionAndOthersWait) {
   EXPECT_EQ(c.read().body, "GET /c |");
 }
 
-// Whoever has sent his body for longest makes room; not those whose answers are made.
+// The connection that has been sending its body for longest is closed, but none that is being answered.
 TEST_F(HttpServerTest, BodiesAreBoundedTogether) {
   HttpServer::Limits limits;
   limits.body_bytes = 1u << 20;
@@ -279,7 +279,7 @@ TEST_F(HttpServerTest, BodiesAreBoundedTogether) {
   wait_for(holding_, 1);
   begin(second, "/slow");
   begin(third, "/third");
-  EXPECT_NE(second.read().status, 200u);  // told so, or sent away
+  EXPECT_NE(second.read().status, 200u);  // refused, or closed
   third.send("x");
   EXPECT_EQ(third.read().status, 200u);
 
@@ -359,7 +359,7 @@ TEST_F(HttpServerTest, ATargetMayHaveItsHostInIt) {
   }
 }
 
-// The process keeps some for itself, and whoever waits does not shut others out.
+// The process keeps some descriptors for itself, and idle connections do not keep others out.
 TEST_F(HttpServerTest, DescriptorsAreLeftForTheRestOfTheProcess) {
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);

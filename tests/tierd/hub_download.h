@@ -1,4 +1,4 @@
-// A hub that is not always well, and a cache of its own for what comes from it.
+// A fixture with a hub that may fail, and a cache of its own.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -33,7 +33,7 @@ inline std::string noise(size_t bytes, unsigned seed) {
 class HubDownload : public testing::Test {
  protected:
   HubDownload() {
-    // A proxy of the environment must not be asked for the loopback.
+    // A proxy of the environment must not be used for the loopback interface.
     setenv("no_proxy", "127.0.0.1,localhost", 1);
     hub_.files[kModel] = {noise(300'000, 1)};
     hub_.files["README.md"] = {"hello\n", false};
@@ -54,7 +54,7 @@ class HubDownload : public testing::Test {
     EXPECT_TRUE(path.ok()) << path.error().line();
     return path.ok() ? *path : "";
   }
-  // The line that it ends with, in which the token never is.
+  // Returns the error line, which must not contain the token.
   std::string refused(const std::string& asked = "owner/repo") {
     const auto path = fetch(asked);
     EXPECT_FALSE(path.ok());
@@ -74,16 +74,16 @@ class HubDownload : public testing::Test {
       names.push_back(entry.path().filename().string());
     return names;
   }
-  // Bytes are not for printing.
+  // A comparison whose failure does not print the bytes.
   bool is_model(const std::string& path) const { return file_text(path) == bytes(); }
   const std::string& bytes() const { return hub_.files.at(kModel).bytes; }
   std::vector<Seen> gets() const { return hub_.seen("/resolve/"); }
-  // As an earlier run has left it.
+  // Writes the partial download of an earlier run.
   void leave(const std::string& part) {
     std::filesystem::create_directories(repository() + "/blobs");
     std::ofstream(incomplete(), std::ios::binary) << part;
   }
-  // What the first `times` requests of files are answered.
+  // Sets the answer to the first `times` requests of files.
   void answer_first(int times, const std::function<Answer(const Seen&)>& answer) {
     hub_.hook = [this, left = times, answer](const Seen& seen) mutable -> std::optional<Answer> {
       if (seen.path.find("/resolve/") == std::string::npos || left-- <= 0) return std::nullopt;

@@ -1,4 +1,4 @@
-// A model from a hub that is not always well, into the cache that other programs share.
+// Downloads a model from a hub that may fail into the shared cache.
 #include "tests/tierd/hub_download.h"
 
 #include <sys/resource.h>
@@ -99,7 +99,7 @@ TEST_F(HubDownload, ShardsAndFoldersComeWhole) {
   EXPECT_EQ(fs::read_symlink(folder + "/config.json").filename(), FakeHub::hash_of("{}", false));
 }
 
-// In the status line, in the headers, at the first byte, in the middle, before the last.
+// Cuts in the status line, in the headers, at the first byte, in the middle, and before the last byte.
 TEST_F(HubDownload, BrokenOffAnywhereItGoesOn) {
   for (const size_t cut : {0u, 1u, 9u, 15u, 40u, 80u}) {
     fs::remove_all(repository());
@@ -208,7 +208,7 @@ TEST_F(HubDownload, WrongRangesAreNotSewnTogether) {
 TEST_F(HubDownload, AFileThatChangesInBetweenBeginsAgain) {
   const std::string other = noise(300'000, 99);
   int times = 0;
-  // First another file, which breaks off; then what a server says that does not know If-Range.
+  // First another file, whose connection breaks; then the answer of a server that ignores If-Range.
   answer_first(2, [&](const Seen& seen) {
     if (++times == 1) return Answer{.headers = {{"ETag", "\"other\""}}, .body = other, .cut_body = 150'000};
     Seen without = seen;
@@ -302,7 +302,7 @@ TEST_F(HubDownload, AFullDiskKeepsWhatHasCome) {
 TEST_F(HubDownload, OneOfManyDownloads) {
   hub_.hook = [&](const Seen& seen) -> std::optional<Answer> {
     Answer answer = hub_.serve(seen);
-    // Who waits has time to find the lock taken.
+    // Gives the waiting threads time to find the lock taken.
     if (seen.path.find("/resolve/") != std::string::npos && !seen.headers.contains("range"))
       answer.cut_body = 200'000;
     return answer;

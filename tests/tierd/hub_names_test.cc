@@ -1,4 +1,4 @@
-// What is asked of a hub, what it says that it has, and what of that is chosen.
+// Tests requests to a hub, its listings, and the choice of files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -166,7 +166,7 @@ TEST(HubChoices, TakeAFolderWhereThereIsNoGguf) {
   EXPECT_THAT(not_chosen({}, ""), HasSubstr("there is nothing"));
 }
 
-// These are the ones that sha256sum and git hash-object print.
+// The expected digests are those that sha256sum and git hash-object print.
 TEST(HubDigests, AreTheHubs) {
   const auto digest = [](size_t digits, std::string_view text) {
     Digest of(digits, text.size());

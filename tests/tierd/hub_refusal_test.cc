@@ -1,4 +1,4 @@
-// What a hub refuses, what is refused of a hub, and what the environment says about it.
+// Tests refusals by a hub, refusals of a hub's answers, and the environment variables.
 #include "tests/tierd/hub_download.h"
 #include "tools/tierd/hub/environment.h"
 #include "tools/tierd/hub/web_client.h"
@@ -48,7 +48,7 @@ TEST_F(HubDownload, TheTokenStaysWithItsHost) {
     as_asked.path = "/owner/repo/resolve/" + hub_.commit + "/" + kModel;
     return hub_.serve(as_asked);
   };
-  // By another port, another name, and back.
+  // Redirects to another port, to another name, and back.
   for (const std::string& elsewhere : {cdn.url() + "/x?Signature=s", cdn.url("localhost") + "/x"}) {
     fs::remove_all(repository());
     answer_first(1, [&](const Seen&) { return Answer{.status = 302, .headers = {{"Location", elsewhere}}}; });

@@ -1,4 +1,4 @@
-// Command lines that were written for llama.cpp.
+// Tests command lines that were written for llama.cpp.
 #include "tools/tierd/llama_flags.h"
 
 #include <gmock/gmock.h>
@@ -35,7 +35,7 @@ Outcome parse(std::vector<std::string> words) {
   return {parsed.exit_code, said, std::move(parsed.arguments)};
 }
 
-// "-c, --ctx-size N": the names, and a value that may stand behind them.
+// A line "-c, --ctx-size N": the names, and the value that may follow them.
 struct Flag {
   std::vector<std::string> names;
   std::string value;
@@ -69,7 +69,7 @@ std::string value_for(const std::string& described) {
   return "1";
 }
 
-// Every one of them is taken, or refused by its name with some words about it.
+// Every flag is accepted, or refused by its name with an explanation.
 TEST(LlamaFlags, EachIsTakenOrRefusedByItsName) {
   size_t taken = 0, refused = 0;
   for (const Flag& flag : listed()) {

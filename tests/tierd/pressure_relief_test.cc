@@ -1,4 +1,4 @@
-// A run whose memory is short when the test says so, on a clock that the test moves.
+// Runs with memory pressure that the test sets, on a clock that the test advances.
 #include "tools/tierd/pressure_relief.h"
 
 #include <gmock/gmock.h>
@@ -44,7 +44,7 @@ class Pressure : public testing::Test {
     EXPECT_TRUE(runtime_->load().ok());
     return *runtime_;
   }
-  // Steps of a tenth of what is beside the least, one a second at most, up again after ten.
+  // Steps of a tenth of the budget beyond the least, at most one a second; up again after ten seconds.
   PressureRelief& watch(uint64_t least_bytes = 0) {
     step_ = (capacity() - runtime_->least_capacity()) / 10;
     relief_ = std::make_unique<PressureRelief>(
@@ -53,7 +53,7 @@ class Pressure : public testing::Test {
     return *relief_;
   }
   uint64_t capacity() const { return runtime_->budget().capacity(); }
-  // Returns the line of the run that cannot be, or else of the relief.
+  // Returns the error line of the run, or else that of the relief.
   std::string refusal() {
     RuntimeOptions options;
     options.quiet = true;
@@ -79,7 +79,7 @@ TEST_F(Pressure, ShrinksByStepsAndGrowsAgainWhenItIsOver) {
   short_ = true;
   relief.look(2 * kSecond);
   EXPECT_EQ(capacity(), at_start - step_);
-  relief.look(2 * kSecond + kSecond / 2);  // what was given back has to show first
+  relief.look(2 * kSecond + kSecond / 2);  // the first step must show its effect before the next
   EXPECT_EQ(capacity(), at_start - step_);
   relief.look(3 * kSecond);
   EXPECT_EQ(capacity(), at_start - 2 * step_);
@@ -119,7 +119,7 @@ TEST_F(Pressure, NorBelowWhatIsInUse) {
   EXPECT_EQ(runtime_->budget_changes().size(), relief.counts().shrinks);
 }
 
-// Also where it is the one that pressure had brought about.
+// Also where the new capacity equals the one that pressure has caused.
 TEST_F(Pressure, GrowsNoFurtherThanSomebodyHasSetSince) {
   start();
   PressureRelief& relief = watch();

@@ -26,7 +26,7 @@ TEST(Trend, OfLittle) {
   EXPECT_EQ(one.error, 0);
 }
 
-// Noise without a trend: the slope is within three of its errors nearly always.
+// Noise without a trend: the slope is nearly always within three standard errors.
 TEST(Trend, OfNoiseIsWithinItsError) {
   int outside = 0;
   for (uint64_t seed = 0; seed < 200; ++seed) {

@@ -1,4 +1,4 @@
-// Descriptions in closed form, as papers give them, and what is added to those that were measured.
+// Descriptions in closed form, as in papers, and the constants added to measured ones.
 #include <gmock/gmock.h>
 
 #include "tests/time/description_file.h"
@@ -16,8 +16,8 @@ std::string changed(std::string text, const std::string& from, const std::string
 
 class CoarseMachines : public DescriptionFile {};
 
-// An M1 Max (LLM in a flash): n bytes take 5.83 us and n / 11.25 GB/s, at most 6.1 GB/s. 8,192 bytes
-// take 6.558 us, 16,384 take 7.286 us, 32,768 take 8.743 us and 36,352 take 9.061 us.
+// An M1 Max (LLM in a flash): n bytes take 5.83 us and n / 11.25 GB/s, at most 6.1 GB/s. 8,192 bytes take
+// 6.558 us, 16,384 take 7.286 us, 32,768 take 8.743 us and 36,352 take 9.061 us.
 TEST_F(CoarseMachines, ADiskInClosedForm) {
   const auto machine = read(kCoarseMachine);
   ASSERT_TRUE(machine.ok()) << machine.error().line();
@@ -40,7 +40,7 @@ TEST_F(CoarseMachines, ADiskThatNothingCapsOrThatIsAlwaysCapped) {
   const ReadCurve flat = ReadCurve::of_requests(0, 4e9, 2e9);
   EXPECT_DOUBLE_EQ(rate(flat, 4096), 2e9);
   EXPECT_DOUBLE_EQ(rate(flat, 1 << 20), 2e9);
-  // 4 KiB take 1.41 us of 2 GB/s at once, and 2.05 us of the cap.
+  // 4 KiB take 1.41 us by the formula, but 2.05 us at the cap of 2 GB/s.
   EXPECT_DOUBLE_EQ(rate(ReadCurve::of_requests(1e-6, 10e9, 2e9), 4096), 2e9);
 }
 
@@ -55,7 +55,7 @@ TEST_F(CoarseMachines, AProcessorWithOneRateForAllEncodings) {
   }
 }
 
-// Constants that neither a paper nor tier-calibrate gives are assumed; a description may give them.
+// Constants that neither a paper nor tier-calibrate gives are assumed; a description may set them.
 TEST_F(CoarseMachines, AssumedConstantsAreKeys) {
   const auto assumed = read(kCoarseMachine);
   ASSERT_TRUE(assumed.ok()) << assumed.error().line();
@@ -181,8 +181,8 @@ TEST_F(CoarseMachines, WhatIsWrongOfAUnitIsNamed) {
               HasSubstr("'units.gpu' is no table"));
 }
 
-// Every value of a description is replaced by one of another type, or out of bounds: it is refused in one
-// line that names the file, or it is as good (0 of a time).
+// Replaces each value of a description by one of another type or out of bounds. It is refused with one line
+// that names the file, or is valid (a time of 0).
 TEST_F(CoarseMachines, ValuesOfWrongTypesAreRefused) {
   const std::string good =
       "links = [{ from = \"ndp\", to = \"gpu\", bytes_per_second = 1e9, latency_ns = 5 }]\n" +

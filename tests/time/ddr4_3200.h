@@ -23,7 +23,7 @@ inline Ddr4Description ddr4_3200() {
           .faw = 26};
 }
 
-// One rank alone, of so many bank groups and banks.
+// Returns a DIMM with a single rank and this many bank groups and banks.
 inline Ddr4Description one_rank(uint32_t bank_groups, uint32_t banks_per_group) {
   Ddr4Description dimm = ddr4_3200();
   dimm.ranks = 1;

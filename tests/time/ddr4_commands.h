@@ -1,5 +1,5 @@
-// The twin of Ddr4Reads: a controller for each rank that is asked every cycle which command it may give. It
-// shares nothing with it but the description and the places of bursts, and is slow.
+// The twin of Ddr4Reads: a controller for each rank that decides in every cycle which command it may give. It
+// shares only the description and the places of bursts with Ddr4Reads, and is slow.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ struct ByteRange {
   uint64_t bytes = 0;
 };
 
-// Gives at most one command a cycle: the read that is next in the list if it may be read, else the first
-// activation or closing, in the order in which rows are needed, that is allowed.
+// Gives at most one command a cycle: the next read of the list if it is allowed, else the first allowed
+// activation or closing, in the order in which rows are needed.
 class Ddr4Commands {
  public:
   explicit Ddr4Commands(const Ddr4Description& dimm) : dimm_(dimm) {}
@@ -34,14 +34,14 @@ class Ddr4Commands {
     int64_t row = 0;
   };
   struct Bank {
-    int64_t row = -1;  // that is open
+    int64_t row = -1;  // the open row
     int64_t may_activate = 0;
     int64_t may_close = 0;
     int64_t may_read = 0;
     size_t next = 0;             // of `bursts`
-    std::vector<size_t> bursts;  // that it holds, by their places in the list
+    std::vector<size_t> bursts;  // in this bank, by their places in the list
   };
-  // Yields the bursts of a rank in the order in which they are read.
+  // Returns the bursts of a rank in the order in which they are read.
   std::vector<Burst> bursts_of(uint32_t rank, std::span<const ByteRange> ranges) const {
     std::vector<Burst> all;
     for (const ByteRange& range : ranges) {

@@ -1,5 +1,5 @@
-// Cycles are worked out by hand: each test has its arithmetic in a comment. ACT activates a row, RD reads one
-// burst of 64 bytes; after the last RD, data takes tCL + tBL = 28 cycles more.
+// Cycles are computed by hand; the comment of each test has the arithmetic. ACT activates a row, RD reads one
+// burst of 64 bytes. After the last RD, data takes tCL + tBL = 28 cycles more.
 #include "core/time/ddr4_timing.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ uint64_t cycles(const Ddr4Description& dimm, const std::vector<ByteRange>& range
   return reads.cycles();
 }
 
-// What both say where they must agree to the cycle.
+// Returns the cycles where both must agree exactly.
 uint64_t exactly(const Ddr4Description& dimm, const std::vector<ByteRange>& ranges) {
   const uint64_t found = cycles(dimm, ranges);
   EXPECT_EQ(Ddr4Commands(dimm).cycles(ranges), found);
@@ -37,8 +37,8 @@ TEST(Ddr4Timing, OneRowMiss) {
 }
 
 // A row of 8 KiB has 128 bursts. In one bank group a RD follows after tCCD_L = 8: 24 + 127 * 8 + 28 = 1068
-// cycles. In turns between two groups, a row of each, after tCCD_S = 4; the second group's ACT, at tRRD_S =
-// 4, is in time for its RD at 28: 24 + 127 * 4 + 28 = 560 cycles.
+// cycles. In two groups, alternating and with a row in each, after tCCD_S = 4; the second group's ACT, at
+// tRRD_S = 4, is in time for its RD at 28: 24 + 127 * 4 + 28 = 560 cycles.
 TEST(Ddr4Timing, HitsInOneBankGroupAndInTwo) {
   EXPECT_EQ(exactly(one_rank(1, 4), {{0, 8192}}), 1068u);
   EXPECT_EQ(exactly(one_rank(2, 4), {{0, 8192}}), 560u);
@@ -47,24 +47,24 @@ TEST(Ddr4Timing, HitsInOneBankGroupAndInTwo) {
   EXPECT_DOUBLE_EQ(ddr4_3200().streaming_rate(), 102.4e9);
 }
 
-// Two bursts in each of four rows, which lie in four banks of both groups. ACT at 0, 4, 8, 12, since tRRD_S =
-// 4 and, in the same group, tRRD_L = 6 is over by then. A fifth has to wait for tFAW: at 26, then 30, 34, 38.
-// Its RD at 38 + 24 = 62, data until 90. Without tFAW the last ACT were at 28, and data until 80.
+// Two bursts in each of four rows, in four banks of both groups. ACT at 0, 4, 8, 12, since tRRD_S = 4 and, in
+// the same group, tRRD_L = 6 is over by then. A fifth has to wait for tFAW: at 26, then 30, 34, 38. Its RD at
+// 38 + 24 = 62, data until 90. Without tFAW the last ACT would be at 28, and data until 80.
 TEST(Ddr4Timing, ManyActivationsWaitForEachOther) {
   const std::vector<ByteRange> rows = {{0, 128}, {16384, 128}, {32768, 128}, {49152, 128}};
   Ddr4Description dimm = one_rank(2, 4);
   EXPECT_EQ(exactly(dimm, rows), 90u);
   dimm.faw = 0;
   EXPECT_EQ(cycles(dimm, rows), 80u);
-  // An ACT and a RD are both due at 24; the twin, which has one bus for commands, is a cycle later.
+  // An ACT and a RD are both due at 24; the twin has one command bus and is a cycle later.
   EXPECT_EQ(Ddr4Commands(dimm).cycles(rows), 81u);
   // ACT at 0, 4; 12, 16; 24, 28; 36, 40: each group's own activations are tRRD_L apart. 40 + 24 + 28 = 92.
   dimm.rrd_l = 12;
   EXPECT_EQ(cycles(dimm, rows), 92u);
 }
 
-// One burst in each of three rows of one bank: ACT at 0, 76, 152, since tRC = 76 is more than it takes to
-// read, and close (24 + 4 + 24); RD at 176, data until 204.
+// One burst in each of three rows of one bank: ACT at 0, 76, 152, since tRC = 76 exceeds reading and closing
+// (24 + 4 + 24); RD at 176, data until 204.
 TEST(Ddr4Timing, RowsOfOneBankAreOpenedOneAfterTheOther) {
   EXPECT_EQ(exactly(one_rank(1, 1), {{0, 64}, {8192, 64}, {16384, 64}}), 204u);
   // A whole row first: its last RD at 24 + 127 * 8 = 1040; closed at 1044, ACT at 1068, RD at 1092, data
@@ -72,7 +72,7 @@ TEST(Ddr4Timing, RowsOfOneBankAreOpenedOneAfterTheOther) {
   EXPECT_EQ(exactly(one_rank(1, 1), {{0, 8192}, {8192, 64}}), 1120u);
   // In another bank the row is open by then: RD at 1048, data until 1076.
   EXPECT_EQ(exactly(one_rank(1, 2), {{0, 8192}, {8192, 64}}), 1076u);
-  // The row that is open is not opened again: RD at 24 and 32, data until 60.
+  // An open row is not opened again: RD at 24 and 32, data until 60.
   EXPECT_EQ(exactly(one_rank(1, 1), {{0, 64}, {4096, 64}}), 60u);
 }
 
@@ -94,8 +94,8 @@ std::vector<ByteRange> neurons(std::mt19937& random, uint32_t count, uint64_t by
   return ranges;
 }
 
-// Neurons by ascending number, as messages have them, of sizes from a burst to bundles of OPT-66B in f16. The
-// rows' closed form is within 0.1 % of the commands, and mostly equal.
+// Neurons in ascending order, as in messages, of sizes from a burst to bundles of OPT-66B in f16. The closed
+// form by rows is within 0.1 % of the commands, and mostly equal.
 TEST(Ddr4Timing, AgreesWithTheCommandsOnNeurons) {
   std::mt19937 random(1);
   for (const uint64_t bytes : {64, 320, 1152, 2304, 5184, 8192, 18'432, 36'864}) {
@@ -108,8 +108,8 @@ TEST(Ddr4Timing, AgreesWithTheCommandsOnNeurons) {
   }
 }
 
-// DIMMs, places and sizes that nobody would build: within 25 %, and within 1 % on average. What differs is
-// that the commands open a row before one that is needed earlier but has to wait for its bank.
+// Unrealistic DIMMs, places and sizes: within 25 %, and within 1 % on average. The difference: the commands
+// may open a row before one that is needed earlier but waits for its bank.
 TEST(Ddr4Timing, AgreesWithTheCommandsOnAnyList) {
   std::mt19937 random(2);
   const auto draw = [&](uint32_t least, uint32_t most) {

@@ -1,4 +1,4 @@
-// Times are worked out by hand: each test has its timeline in a comment.
+// Times are computed by hand; the comment of each test has its timeline.
 #include "core/time/described_disk.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace tierd {
 namespace {
 
-// 4 KiB take 10 us of the disk's time and 64 KiB 40 us; one alone takes 100 us; checks run at 1 byte a ns.
+// 4 KiB take 10 us of the disk's time and 64 KiB 40 us; a single read takes 100 us; checks run at 1 GB/s.
 DiskDescription disk() {
   return {.reads = ReadCurve({{4096, 4096 / 10e-6}, {65536, 65536 / 40e-6}}),
           .latency_ns = 100'000,
@@ -24,7 +24,7 @@ class DiskWorld {
   bool push(uint64_t token, size_t bytes, uint64_t checked, uint64_t copied) {
     return disk_.push({token, 0, std::span(memory_).first(bytes), checked, copied});
   }
-  // "token@ns" of all that ends, while time goes on.
+  // Runs virtual time. Returns "token@ns" of each read that ends.
   std::string run() {
     std::string ends;
     Waiter waiter;
@@ -48,7 +48,7 @@ class DiskWorld {
   DescribedDisk disk_;
 };
 
-// The first ends with the latency, the checks of 4096 ns follow each other.
+// The first read ends after the latency; the checks of 4096 ns follow each other.
 TEST(DescribedDisk, FewReadsWaitForTheLatency) {
   DiskWorld world;
   ASSERT_TRUE(world.push(1, 4096));
@@ -58,7 +58,7 @@ TEST(DescribedDisk, FewReadsWaitForTheLatency) {
   EXPECT_EQ(world.run(), "1@104096 2@108192 ");
 }
 
-// Served one after the other: 40, 80, 120, 160 us, of which the latency hides the first two; checks of 65536
+// Served one after the other: 40, 80, 120, 160 us, of which the latency hides the first two. Checks of 65536
 // ns: 100 to 165.5, to 231, to 296.6, to 362.1.
 TEST(DescribedDisk, ManyReadsAreBoundByTheDiskOrByTheirChecks) {
   DiskWorld world;
@@ -67,8 +67,8 @@ TEST(DescribedDisk, ManyReadsAreBoundByTheDiskOrByTheirChecks) {
   EXPECT_EQ(world.run(), "1@165536 2@231072 3@296608 4@362144 ");
 }
 
-// The thread computes until 300 us: what was read meanwhile is checked then.
-// What takes turns with it for 300 us has begun before: 340 and 380 us.
+// Work that alternates with the disk occupies it until 300 us, so the reads end at 340 and 380 us; their
+// checks follow.
 TEST(DescribedDisk, ReadsWaitForWhatTakesTurnsWithThem) {
   DiskWorld world;
   EXPECT_EQ(world.reads.begin(0, 300'000), 0u);
@@ -86,8 +86,8 @@ TEST(DescribedDisk, ChecksWaitForTheThread) {
   EXPECT_EQ(world.run(), "1@304096 ");
 }
 
-// Both land at 100 us. The thread is asked to compute for 50 us while it checks the first, until 104.1 us,
-// and the second is checked after that.
+// Both land at 100 us. While the thread checks the first, until 104.1 us, it gets 50 us of other work, and
+// checks the second after that.
 TEST(DescribedDisk, WhatTheThreadIsAskedForComesBetweenChecks) {
   DiskWorld world;
   ASSERT_TRUE(world.push(1, 4096));
@@ -104,8 +104,7 @@ TEST(DescribedDisk, WhatTheThreadIsAskedForComesBetweenChecks) {
   EXPECT_EQ(world.run(), "1@104096 2@158192 ");
 }
 
-// Both have 1000 bytes that are checked, at 1 byte a ns; those of the second are copied, too, at half of
-// that.
+// 1000 bytes of each are checked at 1 byte a ns; those of the second are also copied, at half of that rate.
 TEST(DescribedDisk, OnlyWhatIsAskedForIsCheckedAndCopied) {
   DiskDescription description = disk();
   description.copy_rate = 5e8;
@@ -116,14 +115,14 @@ TEST(DescribedDisk, OnlyWhatIsAskedForIsCheckedAndCopied) {
   EXPECT_EQ(world.run(), "1@101000 2@104000 ");
 }
 
-// One alone takes no longer than each of many, so that what is tested here is all that is seen.
+// A single read takes no longer than each of many, so that only the tested effect shows.
 DiskDescription disk_without_latency() {
   DiskDescription description = disk();
   description.latency_ns = 0;
   return description;
 }
 
-// When reads of 4 KiB end that nobody checks, and that are given at once.
+// Returns when reads of 4 KiB end that are given at once and not checked.
 std::string ends_of(uint64_t reads, const DiskDescription& description) {
   DiskWorld world(8, description);
   for (uint64_t token = 1; token <= reads; ++token) EXPECT_TRUE(world.push(token, 4096, 0, 0));
@@ -131,21 +130,21 @@ std::string ends_of(uint64_t reads, const DiskDescription& description) {
   return world.run();
 }
 
-// They are given at 2, 4 and 6 us, and read until 12, 22 and 32 us.
+// The reads are given at 2, 4 and 6 us, and end at 12, 22 and 32 us.
 TEST(DescribedDisk, AThreadAsksForOneAfterTheOther) {
   DiskDescription description = disk_without_latency();
   description.thread_ns = 2'000;
   EXPECT_EQ(ends_of(3, description), "1@12000 2@22000 3@32000 ");
 }
 
-// Three of five are a round, which ends at 30 us; the others are another one, which ends at 50.
+// Three of five reads are a round, which ends at 30 us; the others are a round that ends at 50.
 TEST(DescribedDisk, TellsOfRoundsTogether) {
   DiskDescription description = disk_without_latency();
   description.round = 3;
   EXPECT_EQ(ends_of(5, description), "1@30000 2@30000 3@30000 4@50000 5@50000 ");
 }
 
-// What is given while a round is served belongs to it; what comes at its end does not.
+// A read given while a round is served belongs to it; one given at its end does not.
 TEST(DescribedDisk, ARoundGoesOnWhileReadsAreGiven) {
   DiskDescription description = disk_without_latency();
   description.round = 8;
@@ -175,7 +174,7 @@ TEST(DescribedDisk, HoldsAsManyAsItIsDeep) {
   EXPECT_TRUE(world.push(3, 4096));
 }
 
-// Another device really reads, when the time has come.
+// Another device makes the real read when its time has come.
 TEST(DescribedDisk, ADeviceCarriesItOut) {
   class Remembers final : public BlockDevice {
    public:

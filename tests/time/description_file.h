@@ -1,4 +1,4 @@
-// The description of a machine as a file of the test's own.
+// Writes a machine's description to a file of the test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 namespace tierd {
 
-// A disk, a memory and a processor, coarsely.
+// A disk, a memory and a processor, described coarsely.
 inline constexpr const char* kCoarseMachine = R"([flash]
 t0_ns = 5830
 bytes_per_second = 11.25e9

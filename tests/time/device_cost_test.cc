@@ -1,4 +1,4 @@
-// What units cost that have a device of their own. Times are worked out by hand.
+// The cost of units with a device of their own. Times are computed by hand.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -14,7 +14,7 @@ UnitDescription gpu() {
   return {.device = GpuDescription{.memory_rate = 1e9, .flops = 4e9, .launch_ns = 10'000}};
 }
 
-// 16 multiply-adds a cycle of 1 GHz behind a tree of six levels.
+// 16 multiply-adds a cycle at 1 GHz, followed by a tree of six levels.
 UnitDescription dimm() {
   return {.device = NdpDimmDescription{.dram = ddr4_3200(),
                                        .core = {.clock_hz = 1e9,
@@ -64,7 +64,7 @@ uint64_t run_ns(const UnitCost& cost, uint8_t flags, uint32_t neurons, uint16_t 
 TEST(GpuCost, ARunIsLaunchedAndBoundByMemoryOrByMultiplications) {
   const UnitCost cost(gpu(), rows_plan());
   EXPECT_EQ(run_ns(cost, 0, 1, 1), 10'000u + 32'768u);
-  // 16,384 weights times 8 are 131,072 multiply-adds, and two operations each at 4e9.
+  // 16,384 weights times 8 are 131,072 multiply-adds, of two operations each, at 4e9.
   EXPECT_EQ(run_ns(cost, 0, 1, 8), 10'000u + 65'536u);
   // 1,000 floats are read and written: 8,000 bytes.
   EXPECT_EQ(run_ns(cost, kRunBefore, 0, 1), 10'000u + 8'000u);
@@ -84,21 +84,21 @@ TEST(GpuCost, AJointRunIsLaunchedOnce) {
   EXPECT_EQ(cost.ns(message, {.rows = infos, .sites = sites}, false), 10'000u + 3 * 8'000u);
 }
 
-// 32 KiB are 128 bursts of each rank: 24 + 127 * 4 + 28 = 560 cycles of 1.6 GHz, 350 ns. 16,384 products are
+// 32 KiB are 128 bursts of each rank: 24 + 127 * 4 + 28 = 560 cycles at 1.6 GHz, 350 ns. 16,384 products are
 // 256 turns of 4 cycles and 6 levels of the tree: 1,030 ns.
 TEST(NdpCost, NeuronsAreBoundByDramOrByMultipliers) {
   UnitDescription fast = dimm();
   std::get<NdpDimmDescription>(fast.device).core.multipliers = 512;
   // 4,096 products a turn: 4 turns of 4 cycles and 12 levels are 28 ns.
   EXPECT_EQ(run_ns(UnitCost(fast, rows_plan()), 0, 1, 1), 350u);
-  // Neurons that follow each other stream: 24 + 1,279 * 4 + 28 = 5,168 cycles.
+  // Adjacent neurons stream: 24 + 1,279 * 4 + 28 = 5,168 cycles.
   EXPECT_EQ(run_ns(UnitCost(fast, rows_plan()), 0, 10, 1), 3'230u);
   EXPECT_EQ(run_ns(UnitCost(dimm(), rows_plan()), 0, 1, 1), 1'030u);
 }
 
-// 16 KiB hold 1,170 values of each of seven rows, all 1,024 inputs and a burst of results; of eight rows
-// 1,024. Sixteen results are then one tile, for which the inputs of all rows are read: 16,384 bytes at 102.4
-// GB/s.
+// 16 KiB hold, for each of seven rows, 1,170 values: all 1,024 inputs and a burst of results; for each of
+// eight rows, 1,024 values. The sixteen results are then one tile, for which the inputs of all rows are read:
+// 16,384 bytes at 102.4 GB/s.
 TEST(NdpCost, InputsThatTheBufferDoesNotHoldAreReadBesideTheWeights) {
   UnitDescription fast = dimm();
   std::get<NdpDimmDescription>(fast.device).core.multipliers = 1 << 16;
@@ -108,8 +108,8 @@ TEST(NdpCost, InputsThatTheBufferDoesNotHoldAreReadBesideTheWeights) {
   EXPECT_NEAR(run_ns(cost, 0, 1, 16), 350 + 320, 1);
 }
 
-// There are two neurons and two rows, and one row does not use the second neuron: three times 16,384 products
-// are 768 turns of 4 cycles, and 6 levels.
+// Two neurons and two rows, one of which does not use the second neuron: three times 16,384 products are 768
+// turns of 4 cycles, and 6 levels.
 TEST(NdpCost, RowsThatDoNotUseANeuronHaveNoProductWithIt) {
   const UnitCost cost(dimm(), rows_plan());
   const std::vector<Unit> units = {{.unit = 0, .place = 0}, {.unit = 1, .place = kNeuronUnits}};
@@ -123,7 +123,7 @@ TEST(NdpCost, RowsThatDoNotUseANeuronHaveNoProductWithIt) {
 }
 
 // 100,000 positions of 200 bytes are 312,500 bursts, 78,125 of each rank: 24 + 78,124 * 4 + 28 = 312,548
-// cycles. 400,000 scores are 40,000 cycles each of exponentials, additions and multiplications.
+// cycles. 400,000 scores take 40,000 cycles each of exponentials, additions and multiplications.
 TEST(NdpCost, AttentionReadsTheCacheAndTakesExponentials) {
   UnitDescription fast = dimm();
   std::get<NdpDimmDescription>(fast.device).core.multipliers = 1 << 16;
@@ -132,7 +132,7 @@ TEST(NdpCost, AttentionReadsTheCacheAndTakesExponentials) {
   EXPECT_EQ(run_ns(UnitCost(fast, rows_plan()), kRunBefore, 0, 1), 200u);
 }
 
-// Between the halves of a feed-forward network a neuron has one value: compared, or with an exponential.
+// Between the halves of a network a neuron has one value: compared, or put into an exponential.
 TEST(NdpCost, NeuronsOfANetworkAreActivated) {
   UnitDescription fast = dimm();
   std::get<NdpDimmDescription>(fast.device).core.multipliers = 1 << 16;
@@ -150,7 +150,7 @@ TEST(NdpCost, NeuronsOfANetworkAreActivated) {
 TEST(DeviceCost, WhatIsTakenCrossesTheLink) {
   const LinkDescription link{.to = "gpu", .rate = 2e9, .latency_ns = 700};
   const std::vector<Take> takes(2, Take{.columns = 1000});
-  // Each: 4,000 bytes a row at 2 GB/s, and the latency once.
+  // Each take: 4,000 bytes a row at 2 GB/s, and the latency once.
   EXPECT_EQ(run_ns(UnitCost(gpu(), rows_plan(), link), 0, 0, 2, 0, takes), 10'000u + 2 * (700 + 4'000));
   EXPECT_EQ(run_ns(UnitCost(gpu(), rows_plan()), 0, 0, 2, 0, takes), 10'000u + 2 * 16'000u);
 }
@@ -176,7 +176,7 @@ TEST(DeviceCost, MovesTakeTheLinkFromWhereTheyCome) {
   EXPECT_EQ(from(3), 8'000u) << "inside a memory nothing crosses a link";
 }
 
-// Four neurons of 1,000 bytes cross, and become 131,072 bytes, which are expanded at 1 GB/s.
+// Four neurons of 1,000 bytes cross the link and become 131,072 bytes, which are expanded at 1 GB/s.
 TEST(DeviceCost, BitmapsAreExpandedWhenTheyAreThere) {
   ComputePlan of_bitmaps = rows_plan();
   of_bitmaps.editions = {{Encoding::f16}, {Encoding::f16}};
@@ -197,7 +197,7 @@ TEST(DeviceCost, BitmapsAreExpandedWhenTheyAreThere) {
   EXPECT_EQ(UnitCost(expands, of_bitmaps, link).ns(message, {.units = units}, false), 4'000u + 131'072u);
 }
 
-// Two neurons of 32,768 bytes take as much longer as expanding them at 1 GB/s.
+// Multiplying from bitmaps takes longer by the time to expand two neurons of 32,768 bytes at 1 GB/s.
 TEST(DeviceCost, WhatIsMultipliedFromBitmapsIsExpandedForThat) {
   ComputePlan of_bitmaps = rows_plan();
   const uint64_t dense = run_ns(UnitCost(gpu(), of_bitmaps), 0, 2, 1);

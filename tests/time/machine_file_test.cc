@@ -38,7 +38,7 @@ TEST_F(MachineFiles, TablesAreOneAndValuesAreReplaced) {
   EXPECT_NE(machine->unit("gpu"), nullptr) << "added";
   ASSERT_EQ(machine->links.size(), 1u) << "a list is replaced as a whole";
   EXPECT_EQ(machine->link_to("gpu")->rate, 2e9);
-  // One that starts from that one.
+  // A third description based on the derived one.
   const auto third = read_machine(write("base = \"" + derived + "\"\n[units.gpu]\nflops = 3e12\n", "third"));
   ASSERT_TRUE(third.ok()) << third.error().line();
   EXPECT_EQ(std::get<GpuDescription>(third->unit("gpu")->device).flops, 3e12);
@@ -53,7 +53,7 @@ TEST_F(MachineFiles, ABaseThatIsNoneOrComesBackIsRefused) {
   EXPECT_THAT(missing, HasSubstr(path() + ": 'base': no-such: no such machine; known are"));
   EXPECT_THAT(refused(based_on(write("[flash\n", "broken"))), HasSubstr("'base': " + path("broken") + ":"));
   EXPECT_THAT(refused(based_on(path("derived"))), HasSubstr("starts from itself"));
-  // Round over another, and by another name of the same file.
+  // A cycle over another file, and a cycle by another name of the same file.
   EXPECT_THAT(refused(write("base = \"" + based_on(path()) + "\"\n")), HasSubstr("starts from itself"));
   EXPECT_THAT(
       refused(based_on(testing::TempDir() + "/./" + path("derived").substr(testing::TempDir().size()))),

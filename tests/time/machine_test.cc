@@ -74,7 +74,7 @@ TEST_F(Descriptions, WhatIsWrittenIsRead) {
   EXPECT_EQ(machine->processor.share(0.5).memory_rate, 1.75e10);
 }
 
-// Papers do not say these: their disks tell of each read, and asking and copying take no time.
+// Papers omit these keys: then a disk reports each read by itself, and requests and copies take no time.
 TEST_F(Descriptions, WhatReadsTakeOfAThreadIsOptional) {
   const auto plain = read(text());
   ASSERT_TRUE(plain.ok());

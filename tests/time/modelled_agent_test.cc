@@ -1,4 +1,4 @@
-// Virtual time. Each test has its timeline, worked out by hand, in a comment.
+// Virtual time. The comment of each test has its timeline, computed by hand.
 #include "core/time/modelled_agent.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 namespace tierd {
 namespace {
 
-// The length of a message stands in its `site`.
+// The duration of a message is its `site`.
 class ToldLength final : public Cost {
  public:
   uint64_t ns(const Message& message, const Payload&, bool) const override { return message.site; }
@@ -75,7 +75,7 @@ class ModelledWorld {
 
 using Lines = std::vector<std::string>;
 
-// Moves of 50 take turns with a disk that reads for 100 from 0 on: 100-150, 150-200; a run beside them 0-30.
+// Moves of 50 alternate with a disk that reads for 100 from 0 on: 100-150, 150-200; a run beside them 0-30.
 TEST(ModelledAgents, WhatTakesTurnsWithTheDiskWaitsForIt) {
   class Moves final : public Cost {
    public:
@@ -109,8 +109,8 @@ TEST(ModelledAgents, WhatTakesTurnsWithTheDiskWaitsForIt) {
   EXPECT_EQ(log.lines, (Lines{"run@0-30", "a@100-150", "b@150-200"}));
 }
 
-// Runs of 30 ns take 60 where their thread had nothing to do for two milliseconds: a at 2 ms, not b behind
-// it. A cost that names no such time has none.
+// Runs of 30 ns take 60 after their thread was idle for two milliseconds: a at 2 ms, but not b behind it. A
+// cost without such a time adds none.
 TEST(ModelledAgents, ACostIsToldWhetherItsThreadHasWaited) {
   class Runs final : public Cost {
    public:
@@ -145,12 +145,12 @@ TEST(ModelledAgents, ACostIsToldWhetherItsThreadHasWaited) {
 // Two layers on a modelled machine. Disk: a read takes 100. CPU: compute of a layer takes 60.
 //   0      demand a (100) and prefetches b, c, d (100 each) are posted
 //   100    a ends: compute A 100-160; b has begun, 100-200
-//   160    A ends: layer 2 wants e, which nobody read ahead (demand, 100), and no longer c
-//          b runs on until 200, c is cancelled at 160, e overtakes d: 200-300, d 300-400
+//   160    A ends: layer 2 needs e, which was not prefetched (demand, 100), and no longer c
+//          b runs until 200, c is cancelled at 160, e overtakes d: 200-300, d 300-400
 //   300    e ends: compute E 300-360
 // Makespan 400.
 TEST(ModelledAgents, MakespanWithPrefetchesAnOvertakingDemandAndACancellation) {
-  // Prefetches are equal, so that their order among each other changes nothing but names: try them all.
+  // The prefetches are equal, so their order changes only names. All orders are tried.
   const std::vector<std::string> prefetches = {"b", "c", "d"};
   std::vector<size_t> order = {0, 1, 2};
   do {
@@ -183,7 +183,7 @@ TEST(ModelledAgents, MakespanWithPrefetchesAnOvertakingDemandAndACancellation) {
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
-// At 50 (end of A on the CPU) a started prefetch and a waiting one are cancelled: the started one runs on.
+// At 50 (end of A on the CPU) a started and a waiting prefetch are cancelled. The started one continues.
 TEST(ModelledAgents, CancelOfAStartedRequestIsOnlyAdvice) {
   ModelledWorld world;
   const MessageId started = world.post("p", 1, Priority::prefetch, 100);
@@ -193,7 +193,7 @@ TEST(ModelledAgents, CancelOfAStartedRequestIsOnlyAdvice) {
     if (name != "A") return;
     world.dispatcher().cancel(started);
     world.dispatcher().cancel(waiting);
-    world.dispatcher().cancel(waiting);  // twice is once
+    world.dispatcher().cancel(waiting);  // a second cancel has no effect
     world.dispatcher().cancel({1234, 5});
     world.dispatcher().raise(waiting, Priority::demand);
   };
@@ -201,9 +201,8 @@ TEST(ModelledAgents, CancelOfAStartedRequestIsOnlyAdvice) {
   EXPECT_EQ(world.log.lines, (Lines{"A@0-50", "qx50", "p@0-100"}));
 }
 
-// With one credit the requests wait in the kernel; the order is the same, and so is the makespan. With two,
-// both are in use at 50, so that advice waits for one behind the demands: q is cancelled when those have
-// ended.
+// With one credit the requests wait in the kernel; order and makespan are the same. With two, both credits
+// are in use at 50, so the advice waits for one behind the demands, and q is cancelled after these.
 TEST(ModelledAgents, CreditsDoNotChangeWhoGoesFirst) {
   for (const uint32_t credits : {1u, 2u, 16u}) {
     ModelledWorld world(credits);
@@ -218,8 +217,8 @@ TEST(ModelledAgents, CreditsDoNotChangeWhoGoesFirst) {
       world.dispatcher().cancel(q);
     };
     world.run();
-    // With a credit for each, r has arrived at the disk before d; in the kernel's list d stands before the
-    // raised r or behind it: both are demands at 50.
+    // With a credit for each, r reaches the disk before d. In the kernel's list d is before or behind the
+    // raised r: both are demands at 50.
     ASSERT_EQ(world.log.lines.size(), 5u) << credits;
     EXPECT_EQ(world.log.lines[0], "A@0-50") << credits;
     EXPECT_EQ(std::ranges::count(world.log.lines, credits == 2 ? "qx210" : "qx50"), 1) << credits;
@@ -228,8 +227,8 @@ TEST(ModelledAgents, CreditsDoNotChangeWhoGoesFirst) {
   }
 }
 
-// A seeded crowd on two agents and both lanes. Each lane is never idle (everything is there from the
-// start), so each ends after the sum of its lengths, whatever the order of the posts.
+// Drawn messages on two lanes of two agents. All are posted at the start, so no lane is ever idle, and each
+// ends after the sum of its lengths, whatever the order of the posts.
 TEST(ModelledAgents, AnyOrderOfPostsGivesTheSameMakespan) {
   struct Post {
     uint16_t agent;
@@ -296,8 +295,8 @@ TEST(ModelledAgents, LanesWorkSideBySide) {
   EXPECT_EQ(world.log.lines, (Lines{"b@0-10", "c@0-20", "a@0-30", "d@30-35"}));
 }
 
-// Both "a" and "b" end at 10. Told of the second, the kernel posts a demand for agent 1: it goes before the
-// prefetch that has waited there.
+// Both "a" and "b" end at 10. At the second completion the kernel posts a demand for agent 1, which overtakes
+// the waiting prefetch.
 TEST(ModelledAgents, ALaneChoosesWhenAllThatEndsThenHasBeenTold) {
   ModelledWorld world;
   world.post("a", 1, Priority::demand, 10);
@@ -310,7 +309,7 @@ TEST(ModelledAgents, ALaneChoosesWhenAllThatEndsThenHasBeenTold) {
   EXPECT_EQ(world.log.lines, (Lines{"a@0-10", "b@0-10", "d@10-15", "p@15-65"}));
 }
 
-// All are messages of one agent, whose lanes 3 to 7 have one each.
+// All messages have the same agent, on lanes 3 to 7.
 TEST(ModelledAgents, EqualTimesComeByPriorityThenId) {
   ModelledWorld world;
   const Priority priorities[] = {Priority::prefetch, Priority::demand, Priority::migration, Priority::demand,
@@ -326,7 +325,7 @@ TEST(ModelledAgents, RaisedGoesFirstAndIsNeverLowered) {
   world.post("a", 1, Priority::demand, 10);
   const MessageId b = world.post("b", 1, Priority::prefetch, 10);
   const MessageId c = world.post("c", 1, Priority::migration, 10);
-  world.dispatcher().turn();  // they are the agent's
+  world.dispatcher().turn();  // the agent has all of them
   world.dispatcher().raise(c, Priority::demand);
   world.dispatcher().raise(b, Priority::migration);
   world.run();
@@ -342,9 +341,9 @@ TEST(ModelledAgents, WorkOfNoLengthEnds) {
   EXPECT_EQ(world.dispatcher().now_ns(), 0u);
 }
 
-// Two links and a memory between: reads of 40 from the store by agent 1, copies of 30 onwards by agent 2.
+// Two links with a memory between: agent 1 reads for 40 from the store, agent 2 copies for 30.
 //   1: a 0-40, b 40-80, c 80-120      2: A 40-70, B 80-110, C 120-150
-// With a demand d that comes at 70: b has been begun, d overtakes c.
+// With a demand d posted at 70: b has begun, d overtakes c.
 //   1: a 0-40, b 40-80, d 80-120, c 120-160     2: A 40-70, B 80-110, D 120-150, C 160-190
 TEST(ModelledAgents, MakespanOverTwoLinks) {
   for (const bool overtakes : {false, true}) {
@@ -364,10 +363,10 @@ TEST(ModelledAgents, MakespanOverTwoLinks) {
   }
 }
 
-// Agent 1 moves (lane 0) and computes (lane 1). All is posted at once, runs behind the moves that they
-// compute from: nobody has to hear of a move before the next run begins.
+// Agent 1 moves (lane 0) and computes (lane 1). All is posted at once, runs behind the moves that they need:
+// no run waits until the kernel has received its move's completion.
 //   lane 0: a 0-50, b 50-100, c 100-150      lane 1: A behind a 50-70, B behind c 150-170, C 170-190, which
-//   names nothing and keeps its place
+//   names no move and keeps its place
 TEST(ModelledAgents, ARunIsBehindItsMove) {
   ModelledWorld world;
   const MessageId a = world.post("a", 1, Priority::demand, 50, 0, Op::move);
@@ -380,7 +379,7 @@ TEST(ModelledAgents, ARunIsBehindItsMove) {
   EXPECT_EQ(world.log.lines, (Lines{"a@0-50", "A@50-70", "b@50-100", "c@100-150", "B@150-170", "C@170-190"}));
 }
 
-// In one lane the move goes first, whatever its priority. What is behind a cancelled one is cancelled.
+// In one lane the move goes first, whatever its priority. A run behind a cancelled move is cancelled.
 //   a 0-50, p 50-100, P 100-120, q cancelled at 0, Q at 120 without an effect
 TEST(ModelledAgents, ARunIsBehindItsMoveInOneLane) {
   ModelledWorld world;
@@ -395,10 +394,10 @@ TEST(ModelledAgents, ARunIsBehindItsMoveInOneLane) {
   EXPECT_EQ(world.log.lines, (Lines{"qx0", "a@0-50", "p@50-100", "P@100-120", "Qx120"}));
 }
 
-// Agent 1 has two lanes: 0 carries towards it, 1 computes. Agent 2 computes the dense part meanwhile, and so
-// the link is idle from 50 to 90, where migrations of 30 are posted.
+// Agent 1 has two lanes: 0 moves into its memory, 1 computes. Agent 2 computes a dense segment meanwhile, so
+// the link is idle from 50 to 90, when migrations of 30 are posted.
 //   1, lane 0: demand a 0-50, migration m 50-80, migration n 80-110
-//   1, lane 1: A 50-70, B 110-130      2: dense D 50-90 after a; then demand b for lane 0: n runs on, b
+//   1, lane 1: A 50-70, B 110-130      2: dense D 50-90 after a; then demand b for lane 0: n continues, b
 //   110-120
 TEST(ModelledAgents, MigrationsFillAnIdleWindowAndNoMore) {
   ModelledWorld world;
@@ -417,7 +416,7 @@ TEST(ModelledAgents, MigrationsFillAnIdleWindowAndNoMore) {
                                     "B@120-140", "o@120-150"}));
 }
 
-// What is asked has its effect when its time is over; what was cancelled has none.
+// A request takes effect when its time is over. A cancelled request has no effect.
 TEST(ModelledAgents, TheAgentCarriesOutWhatIsOver) {
   class Remembers final : public Agent {
    public:

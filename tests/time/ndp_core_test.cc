@@ -25,8 +25,8 @@ TEST(NdpCore, Multiplies128GigaASecond) {
   EXPECT_DOUBLE_EQ(core().multiply_adds(), 128e9);
 }
 
-// 2,048 products are one turn of the multipliers, 16 cycles, and come down a tree of 11 levels; one more
-// product is another turn.
+// 2,048 products are one turn of the multipliers, 16 cycles, followed by a tree of 11 levels. One more
+// product takes another turn.
 TEST(NdpCore, ProductsTakeTurnsAndComeThroughTheTree) {
   EXPECT_DOUBLE_EQ(core().products_seconds(0), 0);
   EXPECT_DOUBLE_EQ(core().products_seconds(1), 27e-9);
@@ -36,10 +36,10 @@ TEST(NdpCore, ProductsTakeTurnsAndComeThroughTheTree) {
   EXPECT_DOUBLE_EQ(core().products_seconds(100. * 9216 * 4), 28'811e-9);
 }
 
-// Counts what a core reads that goes over a product weight by weight, output tile by output tile, as the
+// Counts the reads of a core that computes a product weight by weight and output tile by output tile, as the
 // hardware would: a tile's results stay in the buffer, and inputs enter it in bursts.
 struct Counted {
-  std::vector<uint32_t> weights;  // [outputs x inputs] how often each was read
+  std::vector<uint32_t> weights;  // [outputs][inputs], the number of reads of each
   uint64_t input_bytes = 0;
   uint64_t most_bytes = 0;  // in the buffer
 };
@@ -83,9 +83,9 @@ TEST(NdpCore, ReadsAsAProductInTilesDoes) {
   }
 }
 
-// OPT-66B's projection of q, k and v has 9,216 values in and 27,648 out. Of fourteen rows 256 KiB hold all
-// inputs beside a burst of results; of sixteen 8,192 values a row, so that four tiles of 8,160 results read
-// 294,912 bytes of inputs each, and all weights, 510 MB, are read once.
+// OPT-66B's projection of q, k and v has 9,216 inputs and 27,648 outputs. With fourteen rows, 256 KiB hold
+// all inputs and a burst of results. With sixteen they hold 8,192 values a row, so four tiles of 8,160
+// results read 294,912 bytes of inputs each, and all weights, 510 MB, are read once.
 TEST(NdpCore, MoreRowsThanTheBufferHoldsReadInputsAgainAndNoWeights) {
   EXPECT_DOUBLE_EQ(core().product_reads(1, 9216, 27'648).input_bytes, 0);
   EXPECT_DOUBLE_EQ(core().product_reads(14, 9216, 27'648).input_bytes, 0);
@@ -94,7 +94,7 @@ TEST(NdpCore, MoreRowsThanTheBufferHoldsReadInputsAgainAndNoWeights) {
   EXPECT_DOUBLE_EQ(sixteen.input_bytes, 4 * 294'912);
 }
 
-// 256 KiB hold 64 bytes of inputs and 64 of results of 2,048 rows.
+// 256 KiB hold, for each of 2,048 rows, 64 bytes of inputs and 64 of results.
 TEST(NdpCore, WeightsAreReadAgainForRowsOfWhichNoBurstIsHeld) {
   EXPECT_EQ(core().product_reads(2048, 9216, 27'648).weights, 1u);
   EXPECT_EQ(core().product_reads(2049, 9216, 27'648).weights, 2u);

@@ -1,4 +1,4 @@
-// configs/hardware: every file is a machine that virtual time can go by.
+// Every file of configs/hardware is a machine for virtual time.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ TEST(ShippedMachines, AreAllRead) {
   }
 }
 
-// What REPRODUCTION, section 5, infers of a DIMM of Hermes, whatever their number.
+// The rates that REPRODUCTION, section 5, infers for a DIMM of Hermes, for any number of DIMMs.
 TEST(ShippedMachines, DimmsOfHermesReadAndMultiplyAsInferred) {
   for (const uint32_t count : {1, 2, 4, 8, 16}) {
     const auto machine = read_machine("rtx4090-" + std::to_string(count) + "ndp");

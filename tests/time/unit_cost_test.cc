@@ -55,8 +55,8 @@ TEST_F(Costs, OneTokenIsBoundByMemoryAndManyByMultiplications) {
 }
 
 // Weights at 2 GB/s, columns at 1; with int8 at 4 and 2, and after a wait at 1 and .5. A channel of 1024
-// outputs has 4096 bytes in f32 and 1088 in q8_0. A bundle has three rows of as many, of which `down` counts
-// as a column, and is multiplied with floats whatever else is.
+// outputs has 4096 bytes in f32 and 1088 in q8_0. A bundle has three rows of this size, of which `down`
+// counts as a column and is always multiplied with floats.
 TEST(UnitCosts, ColumnsHaveARateOfTheirOwn) {
   const ProcessorDescription described = {.memory_rate = 1e9,
                                           .rates = {{Encoding::f32, false, 2e9, 1e12, 1e9},

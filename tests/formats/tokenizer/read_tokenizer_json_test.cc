@@ -17,7 +17,7 @@ json golden(const std::string& name) {
   return json::parse(read_text(kGoldenFolder + name));
 }
 
-// The error's text behind the file name, or "none".
+// Returns the error's text after the file name, or "none".
 std::string error_of(const std::string& text) {
   const std::string path = write_text("tokenizer.json", text);
   const auto vocab = read_tokenizer_json(path);

@@ -1,5 +1,5 @@
-// Tokenizer files that are cut, flipped or something else altogether: an error in one line, or a vocabulary
-// that works; nothing else.
+// Tokenizer files that are truncated, have flipped bits or are of another kind give one error line or a
+// working vocabulary.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -27,7 +27,7 @@ std::string token(float score, const std::string& piece) {
   return raw(score) + raw(static_cast<int32_t>(piece.size())) + piece;
 }
 
-// As llama2.c writes it, with its odd BOS and EOS.
+// Returns a file as llama2.c writes it, with its unusual BOS and EOS.
 std::string tiny_bin() {
   std::string file = raw(int32_t{7});
   file += token(0, "<unk>") + token(0, "\n<s>\n") + token(0, "\n</s>\n");
@@ -35,7 +35,7 @@ std::string tiny_bin() {
   return file;
 }
 
-// The error's text behind the file name, or "none".
+// Returns the error's text after the file name, or "none".
 template <class Read>
 std::string error_of(const std::string& name, const std::string& text, const Read& read) {
   const std::string path = write_text(name, text);
@@ -94,7 +94,7 @@ TEST(SentencePieceModel, RefusesOtherModels) {
   EXPECT_EQ(error(whole), "none");
   EXPECT_EQ(error(""), "not a whole sentencepiece model");
   EXPECT_EQ(error("hello"), "not a whole sentencepiece model");
-  // Later fields of the same kind count: a trainer whose model_type is unigram, a normalizer with a map.
+  // The last field of a kind counts: a trainer whose model_type is unigram, a normalizer with a map.
   EXPECT_NE(error(whole + "\x12\x02\x18\x01").find("not a BPE model"), std::string::npos);
   EXPECT_NE(error(whole + "\x1a\x03\x12\x01x").find("character map"), std::string::npos);
   EXPECT_NE(error(whole + "\x1a\x02\x20\x01").find("removes extra white space"), std::string::npos);
@@ -154,7 +154,7 @@ TEST(TokenizerFile, OnlyRegularFiles) {
   std::remove(pipe.c_str());
 }
 
-// Whatever is read must also make a tokenizer that encodes, or be refused.
+// An accepted file must also give a tokenizer that encodes.
 TEST(TokenizerFile, SurvivesFlippedBytes) {
   Random random(5);
   for (const char* name : {"plain.model", "unknown.model", "gpt2.json", "llama.json"}) {

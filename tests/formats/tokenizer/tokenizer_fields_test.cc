@@ -1,6 +1,6 @@
-// 500 tokenizer.json files, drawn over the fields that are read here, and the ids that the tokenizers package
-// gives (tests/golden/make_tokenizer_fields.py): each field is obeyed, or the file is refused by the field's
-// name.
+// 500 tokenizer.json files, drawn over the fields that the reader knows, and the ids of the tokenizers
+// package (tests/golden/make_tokenizer_fields.py). Each field is obeyed, or the file is refused with the
+// field's name.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-// The words by which a message may name a changed field: its name, and those inside it.
+// Returns the words by which a message may name a changed field: its name, and the names inside it.
 std::vector<std::string> names_of(const json& changes) {
   std::vector<std::string> names;
   for (const auto& [pointer, value] : changes.items()) {
@@ -35,7 +35,7 @@ bool names_a_change(const std::string& line, const json& changes) {
       names, [&](const std::string& name) { return !name.empty() && line.find(name) != std::string::npos; });
 }
 
-// As the file has them, of [id, content, letters of the flags that are true].
+// Returns added tokens as in the file, from [id, content, letters of the flags that are true].
 json added_tokens(const json& list) {
   json tokens = json::array();
   for (const json& one : list) {
@@ -58,7 +58,7 @@ struct Read {
   std::string said;
 };
 
-// `name`: of the file, its own, since a line about a file is said once.
+// `name`: the file's name, different in each call, because a warning about a file is printed once.
 Read read(const std::string& name, const json& root, const std::vector<std::string>& texts) {
   Read read;
   const std::string path = write_text(name, root.dump());
@@ -92,7 +92,7 @@ TEST(TokenizerFields, AreObeyedOrRefusedByName) {
       EXPECT_TRUE(names_a_change(got.refused, changes)) << i << changes << got.refused;
       continue;
     }
-    // EOS behind a text and cuts have no place where texts are continued, and a line says so.
+    // Truncation and a trailing EOS are ignored with a printed line, because texts are continued.
     if (one.at("ids").is_null() || !got.said.empty()) continue;
     ++obeyed;
     EXPECT_EQ(got.ids, one.at("ids").get<std::vector<std::vector<uint32_t>>>())

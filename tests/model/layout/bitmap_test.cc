@@ -22,7 +22,7 @@ std::vector<std::byte> compressed(const Bitmap& bitmap, std::span<const std::byt
   return out;
 }
 
-// `elements` of which `percent` are not zero, of random bytes.
+// Returns `elements` elements, `percent` of which are not zero, of random bytes.
 std::vector<std::byte> elements_of(const Bitmap& bitmap, uint64_t elements, uint32_t percent,
                                    Random& random) {
   std::vector<std::byte> dense(elements * bitmap.element_bytes, bitmap.zero);
@@ -66,7 +66,7 @@ TEST(Bitmap, TakesItsBitsAndItsValuesAndNothingElse) {
 }
 
 TEST(Bitmap, KeepsWhatIsNoZero) {
-  // -0, quiet and signalling NaNs, infinity, the least denormal.
+  // -0, quiet and signalling NaNs, infinity, the smallest denormal.
   const std::vector<uint16_t> values = {0x8000, 0x0000, 0x7e01, 0xfc01, 0x7c00, 0x0001, 0x0000, 0x8001};
   const auto dense = std::as_bytes(std::span(values));
   const Bitmap halves{2, std::byte{0}};

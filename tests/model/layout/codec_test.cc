@@ -32,7 +32,7 @@ TEST(Codec, HalfRoundsToNearestEven) {
   EXPECT_EQ(f32_to_f16(65519.0f), 0x7bff);
   EXPECT_EQ(f32_to_f16(65520.0f), 0x7c00);
   EXPECT_EQ(f32_to_f16(-std::numeric_limits<float>::infinity()), 0xfc00);
-  EXPECT_EQ(f32_to_f16(0x1p-25f), 0x0000);  // tie between 0 and the least subnormal
+  EXPECT_EQ(f32_to_f16(0x1p-25f), 0x0000);  // tie between 0 and the smallest subnormal
   EXPECT_EQ(f32_to_f16(0x1.8p-25f), 0x0001);
 }
 
@@ -70,7 +70,7 @@ TEST_P(CodecRoundTrip, ErrorStaysWithinTheStep) {
         case Encoding::bf16:
           EXPECT_LE(error, std::fabs(x[i]) * 0x1p-8f);
           break;
-        // half a step, and what rounding the scale to f16 adds over 127 steps
+        // half a step, plus the error of rounding the scale to f16 over 127 steps
         case Encoding::q8_0:
           EXPECT_LE(error, top * (0.5f / 127 + 0x1p-10f));
           break;
@@ -116,7 +116,7 @@ TEST(Codec, NamesAreFoundAgain) {
   EXPECT_EQ(encoding_by_name("q5_1"), std::nullopt);
 }
 
-// Its naive twin decodes everything.
+// The naive twin decodes everything.
 TEST_P(CodecRoundTrip, WhatIsNotFiniteIsFoundInItsBlock) {
   const Encoding e = GetParam();
   const uint32_t block = block_values(e);

@@ -1,4 +1,4 @@
-// Columns: strips of scales and values, the same values as in the plain order.
+// Columns: strips of scales and values, with the same values as in the plain order.
 #include "core/model/layout/column.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ TEST(Column, HoldsTheValuesOfThePlainOrder) {
   }
 }
 
-// Byte for byte, written out: a format that stores have.
+// Byte for byte, because stores have this format.
 TEST(Column, LiesInStripsOfScalesThenValues) {
   Random random(2);
   constexpr uint32_t kBlocks = 19;  // a whole strip and one of three blocks

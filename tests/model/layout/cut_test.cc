@@ -1,4 +1,4 @@
-// What each cut says of its neurons, against the weights counted one by one.
+// Compares each cut's figures about its neurons with the weights counted one by one.
 #include "core/model/layout/cut.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ static_assert(kCutNumber<Experts> == TIERD_AXIS_EXPERT && kCutNumber<Experts> ==
 constexpr Encoding kOfColumns[] = {Encoding::f32, Encoding::f16, Encoding::bf16, Encoding::q8_0,
                                    Encoding::q4_0};
 
-// Block by block, so that no multiplication is shared with what is tested.
+// Counts block by block, so it shares no multiplication with the tested code.
 uint64_t bytes_of_row(Encoding e, uint32_t values) {
   uint64_t bytes = 0;
   for (uint32_t value = 0; value < values; value += block_values(e)) bytes += block_bytes(e);
@@ -32,14 +32,14 @@ uint64_t padded(uint64_t bytes) {
   return bytes;
 }
 
-// The operator of every row of a site, one after the other.
+// Returns the operator of every row of a site, one row after the other.
 std::vector<size_t> operators_of(const std::vector<uint32_t>& stacked) {
   std::vector<size_t> parts;
   for (size_t part = 0; part < stacked.size(); ++part) parts.insert(parts.end(), stacked[part], part);
   return parts;
 }
 
-// `encodings` differ only where every operator begins with a neuron.
+// `encodings` may differ only if every operator begins with a neuron.
 void expect_rows(const Rows& rows, const Encodings& encodings) {
   const std::vector<size_t> parts = operators_of(rows.stacked);
   std::map<uint32_t, uint32_t> rows_of;  // by neuron
@@ -82,7 +82,7 @@ TEST(Cut, TheLastRowsAreFewer) {
   EXPECT_EQ(rows.neurons(), 3u);
   EXPECT_EQ(rows.rows_of(2), 9u);
   EXPECT_EQ(rows.bytes({Encoding::f32, Encoding::f32}, 2), 16u * 8 * 4) << "a whole row group";
-  // Longer than all there are.
+  // A neuron larger than the whole site.
   EXPECT_EQ((Rows{8, {40, 1}, 48}).rows_of(0), 41u);
   EXPECT_EQ((Rows{8, {40, 1}, 48}).groups_of(0), 3u);
   EXPECT_EQ((Rows{8, {1}, 16}).rows_of(0), 1u);
@@ -125,7 +125,7 @@ TEST(Cut, RowsOfSeveralEncodings) {
     const uint32_t rows = 16 * (1 + random.below(4));
     std::vector<uint32_t> stacked(1 + random.below(3));
     for (uint32_t& part : stacked) part = rows * (1 + random.below(4));
-    stacked.back() -= random.below(rows);  // what ends all need not end a neuron
+    stacked.back() -= random.below(rows);  // the last row need not end a neuron
     Encodings encodings(stacked.size(), Encoding::f32);
     for (size_t part = 0; part < encodings.size(); ++part)
       encodings[part] = kAllEncodings[random.below(kAllEncodings.size())];

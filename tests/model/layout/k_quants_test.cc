@@ -18,7 +18,7 @@ void put_half(std::vector<std::byte>& bytes, size_t at, float value) {
   std::memcpy(&bytes[at], &half, sizeof half);
 }
 
-// A super-block whose bytes are all different, and so reach every field.
+// Returns a super-block whose bytes all differ, so that they reach every field.
 std::vector<std::byte> patterned(Encoding e) {
   std::vector<std::byte> bytes(block_bytes(e));
   for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 37 + 11);
@@ -71,7 +71,7 @@ TEST_P(KQuant, PartsMakeTheValue) {
   }
 }
 
-// Half a step of a block; what rounding its scale adds over all steps; what rounding its least value adds.
+// Half a step of a block, plus the errors of rounding its scale and its minimum.
 TEST_P(KQuant, ErrorOfTheQuantizerIsBounded) {
   const Encoding e = GetParam();
   const float quants = e == Encoding::q4_k ? 15 : 31;
@@ -83,8 +83,7 @@ TEST_P(KQuant, ErrorOfTheQuantizerIsBounded) {
     const float magnitude = std::exp2(static_cast<float>(round - 10));
     float top = 0;
     for (float& value : x) {
-      value =
-          magnitude * (random.symmetric() + static_cast<float>(round % 3 - 1));  // of either sign alone, too
+      value = magnitude * (random.symmetric() + static_cast<float>(round % 3 - 1));  // also of one sign only
       top = std::max(top, std::fabs(value));
     }
     std::vector<std::byte> bytes(block_bytes(e));
@@ -99,7 +98,7 @@ TEST_P(KQuant, EveryFieldIsWrittenWhereItIsRead) {
   const Encoding e = GetParam();
   Random random(4);
   std::vector<float> x(kSuperBlock);
-  for (uint32_t j = 0; j < kSuperBlock; ++j)  // blocks of many sizes, so that scales are too
+  for (uint32_t j = 0; j < kSuperBlock; ++j)  // blocks of many magnitudes, so scales differ
     x[j] = random.symmetric() * static_cast<float>(1 + j / k_block_values(e));
   std::vector<std::byte> bytes(block_bytes(e));
   encode(e, x, bytes);

@@ -22,7 +22,7 @@ std::vector<float> logits_of(const std::vector<double>& probabilities) {
   return logits;
 }
 
-// How often each token is drawn.
+// Returns how often each token is drawn.
 std::map<uint32_t, double> frequencies(const SamplerOptions& options, const std::vector<float>& logits) {
   auto sampler = Sampler::create(options);
   std::map<uint32_t, double> result;
@@ -30,7 +30,7 @@ std::map<uint32_t, double> frequencies(const SamplerOptions& options, const std:
   return result;
 }
 
-// Three standard deviations and a half of a frequency near one half.
+// 3.5 standard deviations of a frequency near one half.
 constexpr double kTolerance = 0.009;
 
 TEST(Sampler, GreedyTakesTheHighestAndTheLowestIdOfEquals) {
@@ -48,7 +48,7 @@ TEST(Sampler, DrawsByProbability) {
   EXPECT_NEAR(f[2], 0.3, kTolerance);
 }
 
-// A nucleus after temperature is one of the flattened probabilities.
+// After temperature, a nucleus is one of the flattened probabilities.
 TEST(Sampler, SamplersFollowEachOtherAsTheyAreNamed) {
   SamplerOptions options = all_off();
   options.temperature = 100;
@@ -66,7 +66,7 @@ TEST(Sampler, SamplersFollowEachOtherAsTheyAreNamed) {
   EXPECT_NEAR(frequencies(options, logits)[2], 0.05, kTolerance) << "nothing";
 }
 
-// What is narrowed down before top_k or top_n_sigma counts for them.
+// top_k and top_n_sigma see only the tokens left by earlier samplers.
 TEST(Sampler, TopKAndSigmaSeeWhatIsLeft) {
   SamplerOptions options = all_off();
   options.top_k = 2;
@@ -80,7 +80,7 @@ TEST(Sampler, TopKAndSigmaSeeWhatIsLeft) {
   EXPECT_THAT(frequencies(options, logits), testing::ElementsAre(testing::Key(1), testing::Key(2)));
   options.top_k = 0;
   options.top_n_sigma = 0.9f;
-  // The deviation of the two highest is so small that it leaves one; of all four it is .5, and leaves both.
+  // The deviation of the two highest is so small that it leaves one; that of all four is .5 and leaves both.
   options.top_k = 2;
   options.samplers = {SamplerStep::top_k, SamplerStep::top_n_sigma};
   EXPECT_EQ(frequencies(options, logits).size(), 1u);
@@ -197,7 +197,7 @@ TEST(Sampler, XtcLeavesOutTheMostProbableButTheLastAboveItsThreshold) {
   auto f = frequencies(options, logits);
   EXPECT_THAT(f, testing::ElementsAre(testing::Key(2u), testing::Key(3u)));
   EXPECT_NEAR(f[2], 0.25 / 0.3, kTolerance);
-  options.xtc_threshold = 0.35f;  // one alone stays
+  options.xtc_threshold = 0.35f;  // a single token is kept
   EXPECT_THAT(frequencies(options, logits), testing::SizeIs(4));
   options.xtc_threshold = 0.2f;
   options.xtc_probability = 0.5f;
@@ -253,8 +253,8 @@ TEST(Sampler, PenaltiesCountThePromptAndWhatWasSampled) {
   sampler->accept(2);
   const std::vector<float> logits = {0, 1, 2.5f};
   EXPECT_EQ(*sampler->sample(logits), 1u);  // 2 has 0.5
-  EXPECT_EQ(*sampler->sample(logits), 2u);  // and 1 has -1
-  EXPECT_EQ(*sampler->sample(logits), 2u);  // each only once
+  EXPECT_EQ(*sampler->sample(logits), 2u);  // now 1 has -1
+  EXPECT_EQ(*sampler->sample(logits), 2u);  // each counts only once
 }
 
 TEST(Sampler, FiltersSeeProbabilitiesBeforeTemperature) {

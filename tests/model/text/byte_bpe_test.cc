@@ -8,7 +8,7 @@
 namespace tierd {
 namespace {
 
-// The 256 bytes are tokens 0 to 255; then what the merges make; then a control and a user-defined token.
+// The 256 bytes are tokens 0 to 255, followed by the merged tokens, a control token and a user-defined token.
 Vocab tiny_vocab() {
   Vocab vocab;
   vocab.kind = VocabKind::byte_bpe;
@@ -78,7 +78,7 @@ TEST(ByteBpe, OneLongWord) {
 
 TEST(ByteBpe, WholeWordsFirstWhereTheFamilySaysSo) {
   Vocab vocab = tiny_vocab();
-  vocab.pieces.emplace_back("xyz");  // no merge leads there
+  vocab.pieces.emplace_back("xyz");  // no merge makes it
   vocab.types.push_back(TokenType::normal);
   EXPECT_EQ((*make_tokenizer(vocab, "tiny"))->encode("xyz", false, false), (Ids{'x', 'y', 'z'}));
   vocab.pre_tokenizer = "llama-bpe";

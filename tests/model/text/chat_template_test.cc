@@ -34,7 +34,7 @@ nlohmann::json golden() {
   return nlohmann::json::parse(std::ifstream(TIERD_SOURCE_DIR "/tests/golden/chat/golden.json"));
 }
 
-// What published templates give (tests/golden/make_chat_golden.py).
+// Compares with the texts of published templates (tests/golden/make_chat_golden.py).
 TEST(ChatTemplate, WritesWhatModelsOwnTemplatesWrite) {
   for (const auto& model : golden()) {
     const auto family = ChatTemplate::named(model["family"].get<std::string>(), vocab());
@@ -53,7 +53,7 @@ TEST(ChatTemplate, WritesWhatModelsOwnTemplatesWrite) {
   }
 }
 
-// The templates themselves are their models': by hand, with a folder of them.
+// The templates belong to their models. Run by hand with a folder of them.
 TEST(ChatTemplate, KnowsPublishedTemplates) {
   const char* folder = std::getenv("TIERD_CHAT_TEMPLATES");
   if (folder == nullptr) GTEST_SKIP() << "TIERD_CHAT_TEMPLATES names no folder";
@@ -68,8 +68,8 @@ TEST(ChatTemplate, KnowsPublishedTemplates) {
   }
 }
 
-// Every chat of every template that is known whole is written as Jinja writes it, or refused: by hand, with
-// what tests/golden/judge_chat_templates.py prints.
+// Every chat of every recognised template is written as by Jinja, or refused. Run by hand with the output of
+// tests/golden/judge_chat_templates.py.
 TEST(ChatTemplate, JudgedChatsAreWrittenAsJinjaWritesThem) {
   const char* file = std::getenv("TIERD_CHATS");
   if (file == nullptr) GTEST_SKIP() << "TIERD_CHATS names no file";
@@ -96,7 +96,7 @@ TEST(ChatTemplate, JudgedChatsAreWrittenAsJinjaWritesThem) {
   }
 }
 
-// Families of which no published template is at hand.
+// Families without a published template at hand.
 TEST(ChatTemplate, WritesTheOtherFamiliesForms) {
   const std::vector<ChatMessage> chat = {{"system", "You are a helpful assistant"},
                                          {"user", "Hello"},
@@ -143,7 +143,7 @@ TEST(ChatTemplate, OneThatIsNotKnownWholeNamesTheFamilyThatItResembles) {
   EXPECT_EQ(family("{{ '<|user|>\\n' + message['content'] + '\\n' }}"), "tulu");
   EXPECT_EQ(family("{{ '<|im_start|>' + '<|im_sep|>' + '<|im_end|>' }}"), "phi4");
   EXPECT_EQ(family("{{'<｜User｜>' + m}}{{'<｜Assistant｜>'}}"), "deepseek3");
-  // DeepSeek V3.1: a form that is not known, and not that of V3.
+  // DeepSeek V3.1: an unknown form, not that of V3.
   EXPECT_THAT(family("{{'<｜User｜>' + m}}{{'<｜Assistant｜>'}}{{'<think>'}}"),
               HasSubstr("of no known family"));
   EXPECT_THAT(
@@ -168,7 +168,7 @@ TEST(ChatTemplate, APublishedOneIsKnownHoweverItIsLaidOut) {
                   "message['content']+'<|im_end|>' + '\\n' }}{# a turn #}\n{% endfor %}\n"
                   "{% if add_generation_prompt %}\n  {{- '<|im_start|>assistant\\n' }}\n{%- endif %}\n"),
             "chatml");
-  // A character that is written makes it another one.
+  // One more character makes it another template.
   EXPECT_EQ(known(std::string("x") + kChatml), "");
   std::string other = kChatml;
   other.replace(other.find("assistant"), 9, "Assistant");

@@ -1,4 +1,4 @@
-// Files that tests write and read.
+// Reads and writes files in tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ inline std::string read_text(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// A folder of this run's own under TempDir, gone when the run ends.
+// Returns a folder of this run below TempDir, removed when the run ends.
 inline const std::filesystem::path& run_folder() {
   struct Folder {
     std::filesystem::path path =
@@ -31,7 +31,7 @@ inline const std::filesystem::path& run_folder() {
   return folder.path;
 }
 
-// Writes into a folder of the running test's own, and gives the path.
+// Writes into a folder of the running test and returns the path.
 inline std::string write_text(const std::string& name, const std::string& text) {
   const auto* test = testing::UnitTest::GetInstance()->current_test_info();
   const std::filesystem::path folder =

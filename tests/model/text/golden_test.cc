@@ -1,4 +1,4 @@
-// Ids that the sentencepiece and tokenizers libraries gave for tiny tokenizers of
+// Compares with the ids that the sentencepiece and tokenizers libraries gave for the tiny tokenizers of
 // tests/golden/make_tokenizer_golden.py.
 #include <gtest/gtest.h>
 

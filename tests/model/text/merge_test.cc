@@ -28,7 +28,7 @@ std::vector<std::string> merge(const std::string& text, const Ranks& ranks) {
   return parts;
 }
 
-// The definition, word for word: look at all pairs, merge the best, again.
+// The definition: examine all pairs, merge the best one, repeat.
 std::vector<std::string> merge_plainly(const std::string& text, const Ranks& ranks) {
   std::vector<std::string> parts;
   for (const char c : text) parts.emplace_back(1, c);
@@ -62,7 +62,7 @@ TEST(Merge, EqualsThePlainDefinition) {
       std::string piece;
       for (uint32_t n = 2 + random.below(5); n > 0; --n)
         piece.push_back(static_cast<char>('a' + random.below(3)));
-      ranks[piece] = random.below(20);  // with equal ranks
+      ranks[piece] = random.below(20);  // some ranks are equal
     }
     std::string text;
     for (uint32_t n = random.below(60); n > 0; --n) text.push_back(static_cast<char>('a' + random.below(3)));

@@ -1,4 +1,4 @@
-// The inputs and expected ids that llama.cpp keeps for its vocabularies, where the machine has them.
+// llama.cpp's inputs and expected ids for its vocabularies, where the machine has them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,8 +28,8 @@ struct PeerVector {
   std::vector<uint32_t> ids;
 };
 
-// Reads the vectors of a vocabulary such as "gpt-2"; there are none where the files are not on this machine.
-// The last text is what follows the last separator: nothing, and no ids.
+// Reads the vectors of a vocabulary such as "gpt-2". Returns none if the files are not on this machine. The
+// text after the last separator is empty and has no ids.
 inline std::vector<PeerVector> read_peer_vectors(const std::string& name) {
   constexpr std::string_view kSeparator = "\n__ggml_vocab_test__\n";
   const std::string inputs = peer_file(name + ".gguf.inp");
@@ -51,7 +51,7 @@ inline std::vector<PeerVector> read_peer_vectors(const std::string& name) {
   return vectors;
 }
 
-// All of them, there and back.
+// Encodes and decodes all vectors.
 inline void expect_peer_vectors(const Result<Vocab>& vocab, const std::string& name) {
   const std::vector<PeerVector> vectors = read_peer_vectors(name);
   if (vectors.empty()) GTEST_SKIP() << "no vectors of " << name << " on this machine";

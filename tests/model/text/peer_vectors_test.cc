@@ -1,4 +1,4 @@
-// The tokenizers' own files against the ids that llama.cpp expects; its GGUF files: tests/store.
+// Compares the tokenizers' own files with the ids that llama.cpp expects. tests/store has its GGUF files.
 #include <gtest/gtest.h>
 
 #include "core/formats/tokenizer/tokenizer_files.h"
@@ -61,7 +61,7 @@ TEST(PeerVectors, GptNeoxTokenizerJson) {
   ASSERT_TRUE(vocab.ok()) << vocab.error().line();
   auto tokenizer = make_tokenizer(*vocab, file);
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().line();
-  // As the Hugging Face library has it; runs of spaces are tokens of their own there.
+  // The ids of the Hugging Face library, in which runs of spaces are tokens.
   EXPECT_EQ((*tokenizer)->encode("Hello world\n    return  x", false, false),
             (std::vector<uint32_t>{12092, 1533, 187, 50274, 2309, 50276, 89}));
 }

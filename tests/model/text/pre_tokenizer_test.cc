@@ -25,7 +25,7 @@ TEST(PreTokenizer, SplitsAsTheFamilyDoes) {
 }
 
 TEST(PreTokenizer, KnowsItsSpaces) {
-  // U+180E is no white space since Unicode 6.3, U+0085 and U+00A0 are.
+  // U+180E is no white space since Unicode 6.3; U+0085 and U+00A0 are.
   EXPECT_EQ(words("gpt-2", "a\u180e\u180eb"), "[a][\u180e\u180e][b]");
   EXPECT_EQ(words("gpt-2", "a\u0085\u00a0b"), "[a][\u0085][\u00a0][b]");
 }

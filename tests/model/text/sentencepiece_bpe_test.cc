@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint32_t kFirst = 259;  // after <unk>, <s>, </s> and 256 bytes
 
-// Pieces from kFirst on, the earlier the higher their score.
+// Returns a vocabulary with the pieces from kFirst on; earlier pieces have higher scores.
 Vocab tiny_vocab(const std::vector<std::string>& pieces, bool bytes = true) {
   Vocab vocab;
   const auto add = [&](const std::string& piece, float score, TokenType type) {
@@ -69,7 +69,7 @@ TEST(SentencePieceBpe, SpacePrefix) {
   EXPECT_EQ(prefixed->decode({1, kSpaceThe, kSpaceThe}), "the the");
   EXPECT_EQ(prefixed->decode({kThe, kSpaceThe}), "the the");
   EXPECT_EQ(prefixed->piece(kSpaceThe, false), " the");
-  // Only the mark of sentencepiece's own prefix is taken off, not a space that was written as a byte.
+  // Only sentencepiece's own prefix mark is removed, not a space that was written as a byte.
   EXPECT_EQ(prefixed->decode({byte_id(' '), kThe}), " the");
 }
 
@@ -123,7 +123,7 @@ TEST(SentencePieceBpe, AnyBytesComeBack) {
     for (uint32_t n = random.below(100); n > 0; --n) {
       text.push_back(static_cast<char>(random.below(2) ? random.below(256) : "the a\n"[random.below(6)]));
     }
-    if (text.find(kSpaceMark) != std::string::npos) continue;  // a mark in the text does become a space
+    if (text.find(kSpaceMark) != std::string::npos) continue;  // a mark in the text becomes a space
     ASSERT_EQ(t->decode(t->encode(text, true, false)), text);
   }
 }

@@ -1,4 +1,4 @@
-// Real tokenizers, where the machine has them: no test may need them.
+// Real tokenizers, where the machine has them. No test may require them.
 #pragma once
 
 #include <cstdlib>
@@ -7,7 +7,7 @@
 
 namespace tierd {
 
-// $TIERD_SHARED or ../shared beside the source tree, then `path`. Empty where there is no such file.
+// Returns `path` in $TIERD_SHARED, or in ../shared beside the source tree; "" if there is no such file.
 inline std::string shared_file(const std::string& path) {
   const char* from_environment = std::getenv("TIERD_SHARED");
   const std::filesystem::path root = from_environment != nullptr

@@ -70,14 +70,14 @@ TEST(TextStream, AStopMayNameHiddenTokens) {
   EXPECT_EQ(spanning.add("\nmore"), "");
   EXPECT_EQ(spanning.stop(), "b<|eot|>\n");
 
-  // The text of the token itself, written by others, is text.
+  // The token's text, written by ordinary tokens, is text.
   TextStream written({"<|eot|>"});
   EXPECT_EQ(written.add("a<|e"), "a");
   EXPECT_EQ(written.add("ot|>"), "");
   EXPECT_EQ(written.stop(), "<|eot|>");
 }
 
-// The shown text holds no stop string, whatever is hidden between its parts.
+// The shown text contains no stop string, even with hidden tokens between its parts.
 TEST(TextStream, AStopIsFoundAcrossHiddenTokens) {
   TextStream stream({"END"});
   EXPECT_EQ(stream.add("xE"), "x");
@@ -90,7 +90,7 @@ TEST(TextStream, AStopIsFoundAcrossHiddenTokens) {
   EXPECT_EQ(character.add("\xAC"), "€");
 }
 
-// However a text is cut into pieces, the same is shown.
+// The text shown does not depend on how it is cut into pieces.
 TEST(TextStream, PiecesDoNotMatter) {
   Random random(1);
   const std::vector<std::string> parts = {"a", "ab", "€",   "\xF0\x9F\x98\x80", "\xE2", "\x82", "END",

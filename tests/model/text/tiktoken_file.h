@@ -1,5 +1,5 @@
-// The vocabulary of a tiktoken file. The core refuses such files: what cuts words and which special tokens
-// there are stands in their authors' programs. A test knows.
+// The vocabulary of a tiktoken file. The core refuses such files, because splitting rules and special tokens
+// are only in their authors' programs. A test knows them.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ inline std::string bytes_of_base64(std::string_view text) {
   return bytes;
 }
 
-// Lines "base64 rank", ranks in order from 0. Any two tokens merge that make a token, by its rank.
+// Lines "base64 rank", with ranks in order from 0. Any two tokens whose union is a token merge, by its rank.
 inline Vocab vocab_of_tiktoken(const std::string& file, const std::string& pre_tokenizer) {
   Vocab vocab;
   vocab.kind = VocabKind::byte_bpe;

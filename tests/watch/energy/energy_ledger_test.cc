@@ -26,7 +26,7 @@ PowerDescription described() {
   return power;
 }
 
-// It tells what the test says.
+// A meter with the reading that the test sets.
 class Told final : public EnergyMeter {
  public:
   explicit Told(std::optional<double>& joules) : joules_(joules) {}
@@ -47,7 +47,7 @@ const EnergyTotals::Part& part_of(const EnergyTotals& totals, EnergyPart part) {
   return found == totals.parts.end() ? kNone : *found;
 }
 
-// A GPU of 350 W and the SSD of M2Cache in place of 22 GB of DRAM, at equal speed.
+// A GPU of 350 W, and M2Cache's SSD instead of 22 GB of DRAM, at equal speed.
 TEST(Formula, ThePapersDramAgainstItsSsd) {
   const auto power = read_power("rtx3090-box");
   ASSERT_TRUE(power.ok()) << power.error().line();
@@ -65,7 +65,7 @@ TEST(Formula, ThePapersDramAgainstItsSsd) {
   const double total_before = operational_grams(*power, sum(before).joules),
                total_after = operational_grams(*power, sum(after).joules);
   EXPECT_NEAR(100 * (total_after - total_before) / total_before, -0.1, 0.05) << "percent";
-  // The same in grams: 256 GB of DRAM for an hour are 26 Wh.
+  // In grams: 256 GB of DRAM for an hour are 26 Wh.
   EXPECT_NEAR(operational_grams(*power, hour_of(256, 0)[static_cast<size_t>(EnergyPart::dram)].joules),
               26e-3 * 820, 1e-9);
   EXPECT_NEAR(sum(before).embodied_grams, 150'000 * kHour / (6 * kYear), 1e-9);
@@ -85,7 +85,7 @@ TEST(Ledger, PartsAreChargedForAsLongAsTheyAreInUse) {
   EnergyReading loaded = at(10, 10, 0);
   loaded.flash_bytes = 1000;
   ledger.look(loaded);
-  EnergyReading ended = at(30, 25, 12);  // five seconds of waiting, nothing is read
+  EnergyReading ended = at(30, 25, 12);  // five seconds of waiting, during which nothing is read
   ended.flash_bytes = 1000;
   ended.decoded_tokens = 24;
   ended.generated_tokens = 25;
@@ -134,7 +134,7 @@ TEST(Ledger, WhatIsMeasuredTakesThePlaceOfTheModel) {
   ledger.look(at(10, 10, 0));
   processor = 7900;
   dram = 150;
-  ledger.look(at(30, 30, 5));  // a quarter of the time is decode's
+  ledger.look(at(30, 30, 5));  // a quarter of the time is decoding
   const EnergyTotals totals = ledger.totals();
   EXPECT_EQ(part_of(totals, EnergyPart::processor).meter, "told");
   EXPECT_EQ(part_of(totals, EnergyPart::processor).why, "");

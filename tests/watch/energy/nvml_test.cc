@@ -5,7 +5,7 @@
 namespace tierd {
 namespace {
 
-// A driver of so many GPUs, whose first has drawn so much.
+// A driver with `gpus` GPUs, the first of which reports a consumption.
 struct Driver {
   int init = 0;
   unsigned gpus = 1;
@@ -56,7 +56,7 @@ TEST(Nvml, WhyThereIsNoMeter) {
   EXPECT_EQ(refused({.energy = 3}), "NVML: this GPU does not count what it draws");
 }
 
-// A machine may have the library or not; where it has, its functions are there.
+// The machine may lack the library. If it has the library, the functions are there.
 TEST(Nvml, TheLibraryIsLoadedWhereItIsThere) {
   const auto loaded = load_nvml();
   if (!loaded.ok()) {

@@ -126,7 +126,7 @@ TEST(ShippedPower, IsAllReadWhereAMachineHasIt) {
   }
 }
 
-// What a description starts from draws as much as it does by itself.
+// A description takes over its base's power.
 TEST(ShippedPower, IsTakenOverFromABase) {
   const std::string path = testing::TempDir() + "power-base-" + std::to_string(::getpid()) + ".toml";
   std::ofstream(path) << "base = \"rtx3090-box\"\n[energy]\ngrams_per_kwh = 41\n";

@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// A folder that looks like /sys/class/powercap.
+// A folder with the layout of /sys/class/powercap.
 class Rapl : public testing::Test {
  protected:
   void zone(const std::string& name, const std::string& domain, const std::string& energy_uj,
@@ -105,7 +105,7 @@ TEST_F(Rapl, WhoeverMayNotReadIsTold) {
   const std::string energy = path("intel-rapl:0") + "/energy_uj";
   ASSERT_EQ(::chmod(energy.c_str(), 0), 0);
   if (::access(energy.c_str(), R_OK) == 0) {
-    // Root reads everything but a folder as a file.
+    // Root can read any file, but not a folder as a file.
     std::filesystem::remove(energy);
     std::filesystem::create_directories(energy);
     EXPECT_THAT(refused(), HasSubstr(energy + ": cannot be read: "));

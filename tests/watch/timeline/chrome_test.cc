@@ -43,7 +43,7 @@ class Chrome : public testing::Test {
     }
     return events;
   }
-  // Row names by number.
+  // Returns the row names by number.
   static std::map<int, std::string> rows(const json& object) {
     std::map<int, std::string> rows;
     for (const json& event : of_phase(object, "M")) {
@@ -94,7 +94,7 @@ TEST_F(Chrome, ASliceHasItsRowItsTimesAndItsArguments) {
   EXPECT_EQ(slices[1]["args"]["dense"], "before, after");
 }
 
-// What overlaps lies side by side, each row in order; the curve is what is in flight.
+// Overlapping slices are in different rows, each row in order. The curve is the reads in flight.
 TEST_F(Chrome, RowsDoNotOverlap) {
   Timeline timeline;
   timeline.add(read_slice(Priority::demand, 2'000, 6'000, 10));

@@ -57,7 +57,7 @@ TEST(Pipeline, TellsWhatIsHidden) {
   EXPECT_DOUBLE_EQ(times.hidden_of_hideable(), 0.75);
 }
 
-// Side by side, one inside the other, the same twice: time is time.
+// Overlapping, nested or equal slices: each moment counts once.
 TEST(Pipeline, WhatOverlapsCountsOnce) {
   const PipelineTimes times =
       times_of({step_slice(1, 0, 100), read_slice(kPreload, 10, 50), read_slice(kPreload, 20, 30),
@@ -74,7 +74,7 @@ TEST(Pipeline, WhatOverlapsCountsOnce) {
   EXPECT_EQ(times.overlap_ns, 38u);
 }
 
-// A GPU's copies over its link, beside its computing and beside reads.
+// A GPU's copies over its link, during its computing and during reads.
 TEST(Pipeline, TellsWhichCopiesAreBesideComputing) {
   const PipelineTimes times =
       times_of({step_slice(1, 0, 100), compute_slice(0, 40), copy_slice(30, 60, 700), copy_slice(50, 70, 300),
@@ -97,7 +97,7 @@ TEST(Pipeline, WhatTakesNoTimeChangesNothing) {
   EXPECT_EQ(times.demand_bytes, 4u);
 }
 
-// A read goes on from one step into the next, past what lies between, and counts for what it is in each.
+// A read that continues from one step into the next, over the gap between them, counts its part in each.
 TEST(Pipeline, OnlyStepsOfDecodeCount) {
   const PipelineTimes times =
       times_of({step_slice(0, 0, 100, true), compute_slice(0, 100), read_slice(kPreload, 50, 130, 7),
@@ -108,13 +108,13 @@ TEST(Pipeline, OnlyStepsOfDecodeCount) {
   EXPECT_EQ(times.compute_ns, 30u);
   EXPECT_EQ(times.preload_ns, 20u + 10 + 30);
   EXPECT_EQ(times.hidden_ns, 20u);
-  EXPECT_EQ(times.hideable_ns, 30u);  // of the second step there is nothing to hide behind
+  EXPECT_EQ(times.hideable_ns, 30u);  // the second step has no reads to hide
   EXPECT_EQ(times.demand_ns, 1u);
   EXPECT_EQ(times.preload_bytes, 12u);
   EXPECT_EQ(times.demand_bytes, 0u);  // ended after the last step
 }
 
-// A step whose beginning was forgotten is not counted.
+// A step whose beginning was dropped is not counted.
 TEST(Pipeline, AStepThatIsNotWholeDoesNotCount) {
   Timeline timeline(4);
   timeline.add(compute_slice(0, 10));

@@ -53,7 +53,7 @@ TEST_F(TimelineRecords, AMessageThatWasServed) {
   EXPECT_FALSE(slice.raised);
 }
 
-// What was read ahead and waited for in the end stays what it was begun as.
+// A prefetch that becomes a demand keeps its first kind.
 TEST_F(TimelineRecords, APreloadThatSomebodyWaitsFor) {
   Message ahead = message(1, Op::read, Priority::prefetch);
   post(ahead);
@@ -71,7 +71,7 @@ TEST_F(TimelineRecords, APreloadThatSomebodyWaitsFor) {
   EXPECT_FALSE(slices()[3]->on_demand);
 }
 
-// While an agent on another thread computes, the kernel does not stall on bytes alone.
+// While an agent on another thread computes, the kernel's wait is not on demand.
 TEST_F(TimelineRecords, WaitingBesideComputingIsNotOnDemand) {
   const Message read = message(1, Op::read), compute = message(2, Op::run);
   post(read);

@@ -18,7 +18,7 @@ TEST(TimelineRing, KeepsTheLatestAndCountsTheOthers) {
   EXPECT_EQ(slices.back()->begin_ns, 70u);
 }
 
-// A viewer nests what comes behind what holds it.
+// A viewer nests a slice into the one before it that encloses it.
 TEST(TimelineRing, WhatHoldsOthersComesFirst) {
   Timeline timeline;
   timeline.add(compute_slice(10, 20));
@@ -35,7 +35,7 @@ TEST(TimelineRing, WhatHoldsOthersComesFirst) {
 
 TEST(TimelineRing, PassesFollowEachOtherInsideTheirStep) {
   Timeline timeline;
-  timeline.step_ends(1);  // of nothing
+  timeline.step_ends(1);  // an empty step
   timeline.pass_begins(0, 7, 2, true, 10);
   timeline.pass_begins(1, 7, 2, true, 20);
   timeline.waited(true, 22, 23);

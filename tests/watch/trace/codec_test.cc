@@ -14,7 +14,7 @@ using testing::HasSubstr;
 void expect_same(const Event& a, const Event& b) {
   EXPECT_EQ(a.ns, b.ns);
   EXPECT_EQ(a.what, b.what) << event_text(a, {}) << " / " << event_text(b, {});
-  if (const auto* delivered = a.as<Delivered>()) {  // the times too
+  if (const auto* delivered = a.as<Delivered>()) {  // compares the times, too
     EXPECT_EQ(delivered->done, b.as<Delivered>()->done);
   }
 }
@@ -45,7 +45,7 @@ TEST(Codec, ADenseListCostsAsMuchAsOneNeuron) {
   EXPECT_LE(bytes_of(10'000), bytes_of(2) + 6);
 }
 
-// Damage that a checksum would have found: whatever it makes of it, it comes back.
+// Damage that a checksum would have found: decoding must return, with any result.
 TEST(Codec, BytesThatMakeNoSenseAreAnErrorOrOtherEvents) {
   Random random(5);
   EventEncoder encoder;
@@ -70,7 +70,7 @@ TEST(Codec, BytesThatMakeNoSenseAreAnErrorOrOtherEvents) {
 }
 
 TEST(Codec, AListThatNeverEndsIsNotBelieved) {
-  // evicted, time 0, unit 0, edition 0, 2^27 neurons, all in one run.
+  // Event "evicted", time 0, unit 0, edition 0, 2^27 neurons, all in one run.
   const std::vector<uint8_t> bytes = {7, 0, 0, 0, 0x80, 0x80, 0x80, 0x40, 0xff, 0xff, 0xff, 0x3f, 2};
   const auto read = decode_events(std::as_bytes(std::span(bytes)), "trace");
   ASSERT_FALSE(read.ok());

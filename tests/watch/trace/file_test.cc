@@ -14,7 +14,7 @@ const WallClock kClock;
 
 using testing::HasSubstr;
 
-// A few steps, as the kernel would tell them.
+// Records a few steps, as the kernel would report them.
 void tell(Recorder& recorder, uint32_t steps) {
   const ActiveSet given = ActiveSet::of({1, 3});
   recorder.fill_begins();
@@ -29,7 +29,7 @@ void tell(Recorder& recorder, uint32_t steps) {
     const std::vector<Unit> units = {{13, 64}, {14, 128}};
     recorder.posted(message, {.units = units});
     recorder.turn_begins();
-    recorder.turn_begins();  // nothing happened in the one before
+    recorder.turn_begins();  // the turn before had no events
     recorder.sent(message);
     Done done;
     done.id = message.id;
@@ -121,7 +121,7 @@ TEST(TraceFile, NothingFollowsAnInterruption) {
   EXPECT_EQ(read_all(path).events, 1 + kEventsAStep + 1);
 }
 
-// Cut off anywhere: a prefix of the events, and never taken for whole.
+// A file that is cut off anywhere gives a prefix of the events, and never counts as whole.
 TEST(TraceFile, OneThatWasCutOffIsReadUpToThere) {
   const TempFolder folder;
   const std::string bytes = file_text(write_trace(folder, 3));

@@ -34,7 +34,7 @@ TEST(TraceHeader, ComesBackAsItWas) {
   }
 }
 
-// Each field once missing and once of another type: an error that names it, or a harmless default.
+// Each field once missing and once of another type gives an error that names it, or a harmless default.
 TEST(TraceHeader, EveryFieldIsChecked) {
   const json whole = json::parse(header_json(small_header()));
   int refused = 0;
@@ -67,14 +67,14 @@ TEST(TraceHeader, WhatTheKernelTakesForGrantedIsChecked) {
   };
   const Case cases[] = {
       {"/sites", json::array(), "sites"},
-      {"/sites/1/editions/0", 9, "editions"},  // there is none of this number
+      {"/sites/1/editions/0", 9, "editions"},  // there is no edition 9
       {"/sites/1/editions", json::array(), "editions"},
       {"/sites/1/editions", json(std::vector<uint32_t>(17, 0)), "editions"},
       {"/sites/1/input_of", json::array(), "input_of"},
       {"/sites/1/input_of", json::array({{1, 0, 9}}), "input_of"},             // there is no second unit
       {"/sites/1/input_of", json::array({{0, 0, 1}, {0, 1, 1}}), "input_of"},  // of a segment before
       {"/sites/1/output_to", json::array({{0, 1u << 30, 1}}), "output_to"},
-      {"/sites/0/neurons", 4, "editions"},  // the one that it shares has another shape
+      {"/sites/0/neurons", 4, "editions"},  // the site that shares it has another shape
       {"/sites/2/neurons", 4, "bytes"},
       {"/editions/1/owner", 3, "owner"},
       {"/editions/0/slot_bytes", 100, "slot_bytes"},
@@ -85,7 +85,7 @@ TEST(TraceHeader, WhatTheKernelTakesForGrantedIsChecked) {
       {"/editions/0/first_extent", UINT32_MAX, "first_extent"},
       {"/editions/0/stride", 0, "stride"},
       {"/editions/0/stride", 4097, "stride"},
-      {"/editions", json::array(), "slots"},  // which are more than editions
+      {"/editions", json::array(), "slots"},  // there are more slots than editions
       {"/memories/0/slots/0", 6, "slots"},
       {"/memories/0/slots", json::array({1}), "slots"},
       {"/memories/0/slots", json::array({1, 2, 3}), "slots"},
@@ -125,7 +125,7 @@ TEST(TraceHeader, WhatTheKernelTakesForGrantedIsChecked) {
     EXPECT_FALSE(parse_header(text, "run.trace").ok()) << text;
 }
 
-// Each site and each edition is sound by itself.
+// Each site and each edition alone is valid.
 TEST(TraceHeader, SitesThatAreTooMuchTogetherAreRefused) {
   const auto line = [](uint32_t n, const std::function<void(TraceHeader&)>& change) {
     TraceHeader header = small_header();
@@ -149,7 +149,7 @@ TEST(TraceHeader, SitesThatAreTooMuchTogetherAreRefused) {
               HasSubstr("'max_rows' is too large"));
 }
 
-// Editions of one site are counted before their lists are made.
+// Editions of one site are counted before their lists are allocated.
 TEST(TraceHeader, EditionsThatAreTooMuchTogetherAreRefused) {
   constexpr uint32_t kHalfOfAllAndOne = 500'000;
   json header = json::parse(header_json(small_header()));
@@ -165,7 +165,7 @@ TEST(TraceHeader, EditionsThatAreTooMuchTogetherAreRefused) {
   EXPECT_THAT(read.error().line(), HasSubstr("'editions' have too many neurons"));
 }
 
-// Tables are made of what a header claims: a short one must not claim much.
+// Tables are allocated by the header's claims, so a short header must not claim much.
 TEST(TraceHeader, NeuronsAreBelievedByTheSizeOfTheHeader) {
   const auto claim = [](uint32_t neurons, size_t more_bytes) {
     json header = json::parse(header_json(small_header()));

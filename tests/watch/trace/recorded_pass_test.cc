@@ -1,4 +1,4 @@
-// What a trace says of a pass, as the kernel is told it again.
+// Tests the passes of a trace as the kernel replays them.
 #include "core/watch/trace/recorded_pass.h"
 
 #include <gmock/gmock.h>

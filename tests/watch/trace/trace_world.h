@@ -11,8 +11,8 @@
 
 namespace tierd {
 
-// The header has three sites; the first is given and has the edition of the last, none of its own: edition 0
-// is that of site 1, edition 1 that of site 2.
+// Returns a header of three sites. The first is given and has the edition of the last, none of its own:
+// edition 0 is that of site 1, edition 1 that of site 2.
 inline TraceHeader small_header() {
   TraceHeader header;
   header.facts = {{"model", "small \"one\""}, {"clock", "wall"}};
@@ -63,7 +63,7 @@ inline TraceHeader small_header() {
   return header;
 }
 
-// The same where the last site, and with it the first, has a second edition: number 2.
+// The same header, where the last site, and with it the first, has a second edition: number 2.
 inline TraceHeader header_of_several_editions() {
   TraceHeader header = small_header();
   Edition& second = header.sites.editions.emplace_back(header.sites.editions[1]);
@@ -86,7 +86,7 @@ inline std::vector<uint32_t> draw_neurons(Random& random) {
   return neurons;
 }
 
-// Any event, with any field at its bounds now and then.
+// Returns a random event, in which any field may be at its bounds.
 inline Event draw_event(Random& random, uint64_t& ns) {
   const auto number = [&](uint64_t most) -> uint64_t {
     switch (random.below(4)) {
