@@ -1,4 +1,4 @@
-# The headers that agents may include, and what those include in turn; the table of ci/check_layering in short.
+# The headers that agents may include, directly or indirectly, by the table of ci/check_layering.
 function(tierd_agent_headers tree out)
   file(GLOB headers RELATIVE ${tree} ${ARGN}
     ${tree}/core/agent/*.h ${tree}/core/base/*.h ${tree}/core/system/*.h ${tree}/core/model/layout/*.h)

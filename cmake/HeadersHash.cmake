@@ -8,7 +8,7 @@ foreach(header IN LISTS headers)
 endforeach()
 string(SHA256 hash "${all}")
 string(SUBSTRING ${hash} 0 16 hash)
-# Only when it changes: what includes it is built anew then, and not otherwise.
+# Written only when the hash changes, so that files that include it are not rebuilt otherwise.
 file(CONFIGURE OUTPUT ${OUTPUT} CONTENT [[
 // Made by the build, cmake/HeadersHash.cmake.
 #pragma once

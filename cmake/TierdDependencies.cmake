@@ -5,7 +5,7 @@ find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(tomlplusplus REQUIRED)
-if(PROJECT_IS_TOP_LEVEL)  # of tools and tests
+if(PROJECT_IS_TOP_LEVEL)  # for tools and tests
   find_package(CLI11 REQUIRED)
   find_package(Eigen3 3.4 REQUIRED NO_MODULE)
   find_package(GTest REQUIRED)
@@ -18,7 +18,7 @@ pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
 if(PROJECT_IS_TOP_LEVEL)
   pkg_check_modules(prometheus REQUIRED IMPORTED_TARGET prometheus-cpp-core)
-  pkg_check_modules(curl REQUIRED libcurl>=7.85)  # its headers; it is loaded when it is needed
+  pkg_check_modules(curl REQUIRED libcurl>=7.85)  # headers alone; the library is loaded when a download needs it
   pkg_check_modules(nettle REQUIRED IMPORTED_TARGET nettle)
   pkg_check_modules(cbc REQUIRED IMPORTED_TARGET cbc)
 endif()
@@ -28,15 +28,15 @@ if(TIERD_BENCH)
   find_package(benchmark REQUIRED)
 endif()
 
-# Optional, for `tier-train predictor` and `distill` (Debian: libtorch-dev). In a function, so that what its package sets and
-# says stays inside; its flags and headers reach only what links it.
+# Optional, for `tier-train predictor` and `distill` (Debian: libtorch-dev). The function confines the variables and
+# messages of Torch's package; its flags and headers reach only targets that link it.
 function(tierd_find_torch)
   set(CMAKE_MESSAGE_LOG_LEVEL WARNING)
   find_package(Torch QUIET)
   set(TIERD_TRAINS ${Torch_FOUND} PARENT_SCOPE)
 endfunction()
 set(TIERD_TRAINS OFF)
-# Not under sanitizers, which libtorch was not built with: AddressSanitizer refuses how it is loaded.
+# Not under sanitizers: libtorch was built without them, and AddressSanitizer refuses the way it is loaded.
 if(NOT TIERD_TRAIN STREQUAL "OFF" AND NOT TIERD_SANITIZE)
   tierd_find_torch()
 endif()

@@ -1,5 +1,5 @@
-# What `cmake --install` puts down beside programs and plugins: what a plugin's author needs, as a CMake package and
-# for pkg-config, and the configurations.
+# Installs, beside programs and plugins, the configurations and the files for authors of plugins: headers, a CMake
+# package and a pkg-config file.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 

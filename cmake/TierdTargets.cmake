@@ -1,31 +1,31 @@
-# How a library, a program and a test of this project are declared. Every target gets the same warnings and
-# sanitizers, and sees headers only as "core/…", "tiers/…" from the top of the tree.
+# Functions that declare libraries, programs and tests. Every target has the same warnings and sanitizers, and includes
+# headers from the top of the tree, as "core/…" or "tiers/…".
 
 add_library(tierd_options INTERFACE)
 target_include_directories(tierd_options INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/core/include)
 target_compile_options(tierd_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wno-unused-parameter
-  # Bits must not depend on which multiplications the compiler chooses to fuse; kernels ask for fma by name.
+  # Bits must not depend on the compiler's choice of fused multiplications; kernels call fma explicitly.
   -ffp-contract=off
   $<$<BOOL:${TIERD_WERROR}>:-Werror>)
 target_compile_options(tierd_options INTERFACE $<$<COMPILE_LANGUAGE:C>:-Wno-non-virtual-dtor>)
 if(CMAKE_UNITY_BUILD)
-  # To g++ every file of a unit but the first is a header, in which a type of its own is suspicious.
+  # g++ treats every file of a unit but the first as a header, and warns of its types in anonymous namespaces.
   target_compile_options(tierd_options INTERFACE -Wno-subobject-linkage)
 endif()
 if(TIERD_SANITIZE)
   set(TIERD_SANITIZER_FLAGS -fsanitize=${TIERD_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   if(TIERD_SANITIZE MATCHES "address")
-    # A third of the compiler's time: AddressSanitizer ends at a null pointer and outside of an object as well, and
-    # what it keeps track of says more than a wrong type's table.
+    # These checks take a third of the compile time. AddressSanitizer finds null pointers and accesses outside an object
+    # as well, and reports more about them.
     list(APPEND TIERD_SANITIZER_FLAGS -fno-sanitize=null,vptr,object-size,pointer-overflow)
   endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-    # clang 14 writes its data in front of a coroutine's parts as well, which the assembler refuses.
+    # clang 14 also puts its data before the parts of a coroutine, which the assembler refuses.
     list(APPEND TIERD_SANITIZER_FLAGS -fno-sanitize=function)
   endif()
   if(TIERD_SANITIZE MATCHES "thread")
-    # Asio's fences, of which ThreadSanitizer takes no note.
+    # g++ warns that ThreadSanitizer ignores Asio's fences.
     list(APPEND TIERD_SANITIZER_FLAGS -Wno-tsan)
   endif()
   target_compile_options(tierd_options INTERFACE ${TIERD_SANITIZER_FLAGS})
@@ -53,13 +53,13 @@ function(tierd_program name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE tierd_options ${ARG_DEPS})
-  if(TIERD_SANITIZE)  # parsing of arguments, mostly: what matters is in libraries
+  if(TIERD_SANITIZE)  # mostly argument parsing; the code that takes time is in libraries
     target_compile_options(${name} PRIVATE -O0)
   endif()
 endfunction()
 
 if(PROJECT_IS_TOP_LEVEL)
-  # What every test includes, parsed once for all of them. An executable, since objects of libraries have other flags.
+  # Precompiles the headers that every test includes. It is an executable, since objects of libraries have other flags.
   file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/test_headers.cc CONTENT "int main() {}\n")
   add_executable(tierd_test_headers ${PROJECT_BINARY_DIR}/test_headers.cc)
   set_target_properties(tierd_test_headers PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
@@ -68,7 +68,7 @@ if(PROJECT_IS_TOP_LEVEL)
     <gmock/gmock.h> <gtest/gtest.h> <algorithm> <filesystem> <fstream> <functional> <map> <memory> <span> <string> <vector>
     <nlohmann/json.hpp>)
   if(NOT CMAKE_BUILD_TYPE STREQUAL "Release")
-    # What is tested is optimised; the tests themselves need not be, and compile a third faster.
+    # The tested libraries are optimised. The tests are not, and compile a third faster.
     set(TIERD_TEST_OPTIONS -O0)
   endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
@@ -78,13 +78,13 @@ if(PROJECT_IS_TOP_LEVEL)
 endif()
 
 # tierd_test(<name> SOURCES … [DEPS …] [LABELS …]): one GoogleTest program, one CTest entry.
-# Tests find the source tree through TIERD_SOURCE_DIR and may write only under the build tree. `tierd_tests` builds those
-# that CTest runs, and what they need.
+# Tests find the source tree through TIERD_SOURCE_DIR and may write only under the build tree. `tierd_tests` builds the
+# tests that CTest runs, and their dependencies.
 add_custom_target(tierd_tests)
 function(tierd_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
-  # Files of a test say what they like in their anonymous namespaces: they are never compiled as one.
+  # Anonymous namespaces of a test's files may clash, so a unity build is off.
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests UNITY_BUILD OFF)
   target_link_libraries(${name} PRIVATE tierd_options ${ARG_DEPS} GTest::gmock GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE
@@ -103,11 +103,11 @@ function(tierd_test name)
   endif()
   add_dependencies(tierd_tests ${name})
   add_test(NAME ${name} COMMAND ${name})
-  # The GPU tier is the host's on every machine: tests/bench/gpu asks for a GPU, and bits differ there.
+  # Tests use backend host on every machine, since a GPU gives other bits; tests/bench/gpu tests a GPU.
   set_tests_properties(${name} PROPERTIES TIMEOUT 300 LABELS "${ARG_LABELS}" ENVIRONMENT "CUDA_VISIBLE_DEVICES=")
 endfunction()
 
-# What a strategy is compiled with: it sees <tierd/…> alone, and exports one symbol.
+# Compile options of strategies, which include <tierd/…> alone and export one symbol.
 add_library(tierd_plugin_options INTERFACE)
 target_include_directories(tierd_plugin_options INTERFACE ${PROJECT_SOURCE_DIR}/core/include)
 target_compile_options(tierd_plugin_options INTERFACE
@@ -118,18 +118,18 @@ if(TIERD_SANITIZE)
   target_link_options(tierd_plugin_options INTERFACE -fsanitize=${TIERD_SANITIZE})
 endif()
 
-add_custom_target(tierd_plugins)  # what programs load: strategies and agents
+add_custom_target(tierd_plugins)  # the strategies and agents that programs load
 
 # tierd_plugin(<kind> <name> SOURCES …): the strategy build/<preset>/lib/tierd/<kind>-<name>.so.
 function(tierd_plugin kind name)
   cmake_parse_arguments(ARG "" "FOLDER" "SOURCES" ${ARGN})
   set(target plugin_${kind}_${name})
   add_library(${target} MODULE ${ARG_SOURCES})
-  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})  # its own files; ci/check_layering holds it to that
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})  # for its own files; ci/check_layering checks that
   target_link_libraries(${target} PRIVATE tierd_plugin_options)
   set_target_properties(${target} PROPERTIES
     PREFIX "" OUTPUT_NAME ${kind}-${name} CXX_STANDARD 17 C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden)
-  if(ARG_FOLDER)  # not for the program: of tests
+  if(ARG_FOLDER)  # for tests, not for programs
     set_target_properties(${target} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${ARG_FOLDER})
   else()
     add_dependencies(tierd_plugins ${target})
@@ -137,8 +137,8 @@ function(tierd_plugin kind name)
   endif()
 endfunction()
 
-# tierd_agent(<name> SOURCES … DEPS …): the agent build/<preset>/lib/tierd/agent-<name>.so. What it links from this
-# tree is its own copy: it exports its entry alone.
+# tierd_agent(<name> SOURCES … DEPS …): the agent build/<preset>/lib/tierd/agent-<name>.so. It exports its entry
+# alone, so the libraries of this tree that it links are its own copies.
 function(tierd_agent name)
   cmake_parse_arguments(ARG "" "FOLDER;TARGET" "SOURCES;DEPS" ${ARGN})
   set(target agent_${name})
@@ -150,7 +150,7 @@ function(tierd_agent name)
   target_link_options(${target} PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/agent.map)
   set_target_properties(${target} PROPERTIES
     PREFIX "" OUTPUT_NAME agent-${name} CXX_VISIBILITY_PRESET hidden LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/agent.map)
-  if(ARG_FOLDER)  # not for the programs: of tests
+  if(ARG_FOLDER)  # for tests, not for programs
     set_target_properties(${target} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${ARG_FOLDER})
   else()
     add_dependencies(tierd_plugins ${target})

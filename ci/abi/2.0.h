@@ -1,6 +1,6 @@
-/* The plugin interface of version 2.0, which is not published yet: until it is, a change of the interface
- * changes this file in the same commit. From then on it is never edited, and what follows may only be added.
- * (1.0 was never published. Plugins that were built against it are refused by its number.) */
+/* The plugin interface of version 2.0, which is not published yet. Until then, a commit that changes the
+ * interface changes this file. Afterwards the file is frozen, and the interface may only grow.
+ * (1.0 was never published. Plugins built against it are refused by its number.) */
 FIELD(tierd_edition_view, size, 0, uint32_t)
 FIELD(tierd_edition_view, edition, 4, uint32_t)
 FIELD(tierd_edition_view, site, 8, uint32_t)

@@ -1,5 +1,4 @@
-/* What version 2.2 of the plugin interface has beyond 2.0, which is not published yet either: the rules are
- * those of 2.0.h. */
+/* Added to the plugin interface in 2.2, which is not published yet; the rules of 2.0.h apply. */
 FIELD(tierd_memory_view, bytes, 24, uint64_t)
 FIELD(tierd_host, held, 208, uint32_t (*)(void*, uint32_t, uint32_t))
 FIELD(tierd_codec_1, size, 0, uint32_t)

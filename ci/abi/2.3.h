@@ -1,3 +1,2 @@
-/* What version 2.3 of the plugin interface has beyond 2.2, which is not published yet either: the rules are
- * those of 2.0.h. */
+/* Added to the plugin interface in 2.3, which is not published yet; the rules of 2.0.h apply. */
 FIELD(tierd_memory_view, staging_bytes, 32, uint64_t)

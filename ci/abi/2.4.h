@@ -1,4 +1,4 @@
-/* Added in 2.4: how hot neurons are, what moves while there is time. */
+/* Added in 2.4: the heat of neurons, and transfers while memories are idle. */
 FIELD(tierd_fired_view, size, 0, uint32_t)
 FIELD(tierd_fired_view, site, 4, uint32_t)
 FIELD(tierd_fired_view, rows, 8, uint32_t)

@@ -1,2 +1,2 @@
-/* Added in 2.5: a quantizer hears which sets are foreseen. */
+/* Added in 2.5: the kernel tells a quantizer which sets are foreseen. */
 CONSTANT(TIERD_SET_FORESEEN, 3)

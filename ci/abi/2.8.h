@@ -1,2 +1,2 @@
-/* Added in 2.8: a lossy predictor that chooses the neurons of each row by themselves says so. */
+/* Added in 2.8: the flag of a lossy predictor that chooses the neurons of each row separately. */
 CONSTANT(TIERD_PREDICTOR_ROWS_APART, 32)
