@@ -24,6 +24,16 @@ constexpr size_t kMostTiers = 16;
 constexpr const char* kCommandLine = "--set";
 constexpr std::string_view kCacheOfTier = ".cache";  // appended to a tier's table
 
+// Former keys, each with the program that has taken it over.
+constexpr std::pair<std::string_view, std::string_view> kElsewhere[] = {
+    {"run.activity", "tier reproduce plays drawn activity: activity = \"NAME\" in a run of its file"},
+    {"run.drawn", "tier reproduce plays drawn activity: draws = \"states\" in a run of its file"},
+    {"plan.sparsity", "tier plan --sparsity X"},
+    {"plan.hits", "tier plan --hits X"},
+    {"plan.similarity", "tier plan --similarity X"},
+    {"plan.least_gain", "tier plan --least-gain X"},
+};
+
 std::string suggestion(std::string_view unknown) {
   std::vector<std::string_view> known;
   for (const Key& key : kKeys) known.push_back(key.path);
@@ -144,6 +154,9 @@ class Reader {
   }
 
   void refuse(const std::string& path, const std::string& origin) {
+    for (const auto& [key, where] : kElsewhere) {
+      if (path == key) return add(fmt::format("{}: '{}' is not a key of a run; {}", origin, path, where));
+    }
     add(fmt::format("{}: unknown key '{}'{}", origin, path, suggestion(path)));
   }
 
@@ -178,10 +191,6 @@ class Reader {
                   fmt::format("{}: '{}' is '{}', expected one of {}", origin, path, text, key.choices));
             }
             place(in) = std::move(text);
-          } else if constexpr (std::is_same_v<T, double>) {
-            const auto value = node.value<double>();  // accepts integers
-            if (!value || !(*value >= 0 && *value < 1)) return expected("a number of at least 0 and below 1");
-            place(in) = *value;
           } else {
             const auto value = node.value_exact<int64_t>();
             if (!value || *value < 0 || static_cast<uint64_t>(*value) > std::numeric_limits<T>::max()) {

@@ -63,14 +63,6 @@ struct PressureConfig {
   uint32_t calm_ms = 10000;
 };
 
-// [plan]: assumptions of tierd --plan in place of measured values.
-struct PlanConfig {
-  double sparsity = 0;    // 0: as much as the budget requires
-  double hits = 0;        // 0: the share of the channels in memory, as without locality
-  double similarity = 0;  // 0: SITE.ahead of the predictor's tables, else the paper's 0.8
-  double least_gain = 0.05;
-};
-
 // [speculation]: the source of guesses that the model checks.
 struct SpeculationConfig {
   std::string model;    // a small model of the same vocabulary; empty: none
@@ -105,9 +97,7 @@ struct Config {
   bool bind = true;
   std::string clock = "wall";
   std::string execute = "real";
-  std::string machine;         // description that determines virtual time; empty: none
-  std::string activity;        // profile from which active neurons are drawn; empty: predictors decide
-  std::string drawn = "sets";  // what is drawn: sets of active neurons, or "states" for the predictor's input
+  std::string machine;    // description that determines virtual time; empty: none
   std::string energy;     // description with the power of devices; empty: the machine's, else the default
   std::string dense;      // the unit that runs the dense segments; empty: the first one
   std::string attention;  // units that attend, each for some heads; empty: the dense one
@@ -119,7 +109,6 @@ struct Config {
   std::string kernels = "auto";
   std::vector<TierConfig> tiers = {{"flash"}, {"dram"}};
   PressureConfig pressure;
-  PlanConfig plan;
   SpeculationConfig speculation;
   // [plugins]
   std::string plugin_path;  // folders, separated by ':'

@@ -15,8 +15,8 @@ namespace tierd {
 template <class In, class T>
 using Place = T& (*)(In&);
 template <class In>
-using FieldOf = std::variant<Place<In, std::string>, Place<In, uint32_t>, Place<In, uint64_t>,
-                             Place<In, double>, Place<In, bool>>;
+using FieldOf =
+    std::variant<Place<In, std::string>, Place<In, uint32_t>, Place<In, uint64_t>, Place<In, bool>>;
 
 template <class In, auto Member>
 constexpr auto place() {
@@ -113,14 +113,6 @@ inline const std::array kKeys = {
     Key{"run.machine", at<&Config::machine>(), "",
         "description for the modelled clock, a file or its name in configs/hardware; tier-calibrate writes "
         "one"},
-    Key{"run.activity", at<&Config::activity>(), "",
-        "of a run that executes nothing: which neurons are active is drawn by this profile, a file or its "
-        "name "
-        "in configs/activity, in place of what the predictor would say"},
-    Key{"run.drawn", at<&Config::drawn>(), "sets|states",
-        "of run.activity, sets: which neurons are active; states: what operators compute from, which a "
-        "predictor "
-        "such as top-k then looks at"},
     Key{"run.energy", at<&Config::energy>(), "",
         "description whose table energy says what devices draw, a file or its name in configs/hardware; "
         "empty: that of run.machine where it has the table, else rtx3090-box"},
@@ -147,15 +139,6 @@ inline const std::array kKeys = {
         "the capacity that it keeps in any case; as tiers.dram.capacity"},
     Key{"pressure.calm_ms", at<&Config::pressure, &PressureConfig::calm_ms>(), "",
         "after so long without pressure it grows by a step, up to tiers.dram.capacity; 1 to 86400000"},
-    Key{"plan.sparsity", at<&Config::plan, &PlanConfig::sparsity>(), "",
-        "of --plan: the share of the channels that is left out; 0: what the budget asks for"},
-    Key{"plan.hits", at<&Config::plan, &PlanConfig::hits>(), "",
-        "of --plan: the share of the used channels that the cache has; 0: the share of all that it holds"},
-    Key{"plan.similarity", at<&Config::plan, &PlanConfig::similarity>(), "",
-        "of --plan: the share of the used channels that the layers before foretell; 0: as the predictor's "
-        "tables say, else the paper's 0.8"},
-    Key{"plan.least_gain", at<&Config::plan, &PlanConfig::least_gain>(), "",
-        "of --plan: groups grow until another layer wins less than this share"},
     Key{"speculation.model", at<&Config::speculation, &SpeculationConfig::model>(), "",
         "a small model of the same vocabulary that guesses tokens (--model-draft)"},
     Key{"speculation.lookup", at<&Config::speculation, &SpeculationConfig::lookup>(), "",

@@ -13,7 +13,6 @@
 #include "core/base/file.h"
 #include "core/base/units.h"
 #include "core/model/layout/row_group.h"
-#include "core/run/drawn_activity.h"
 #include "core/run/run_trace.h"
 #include "core/run/runtime_names.h"
 #include "core/store/channel_order.h"
@@ -221,11 +220,7 @@ Status Assembly::make_kernel(const RuntimeOptions& asked) {
   TIERD_TRY(add_agents(agents));
   for (const std::vector<uint32_t>& of : slots) residencies.emplace_back(sites.editions, of);
   strategies->set_residencies(residencies);
-  Recording* recording = asked.recording;
-  if (!config.activity.empty() && !asked.play_on) {
-    TIERD_ASSIGN(drawn, draw_activity(config, plan.model));
-    recording = drawn.get();
-  }
+  Recording* const recording = asked.recording;
   if (machine && recording == nullptr && !asked.play_on) TIERD_TRY(plays());
 
   Scheduler::Options options;

@@ -87,7 +87,6 @@ struct Assembly {
   MadeAgent flash;
   AgentCounts flash_before;  // counters of earlier assemblies' agents
   std::unique_ptr<AgentThread> flash_thread;
-  std::unique_ptr<Recording> drawn;  // NULL: activity is not drawn
   std::unique_ptr<Recorder> recorder;
   std::unique_ptr<TimelineFile> timeline;
   std::unique_ptr<Dispatcher> dispatcher;

@@ -86,29 +86,6 @@ Status check_heat(const Config& config, const Manifest& manifest) {
                   config.model)};
 }
 
-// Checks run.activity: drawn sets replace computed ones.
-Status check_activity(const Config& config) {
-  if (config.activity.empty()) {
-    if (config.drawn == "sets") return {};
-    return Error{Code::invalid_argument, "run.drawn",
-                 "says what run.activity draws, and that is not set: nothing is drawn"};
-  }
-  if (config.execute != "trace") {
-    return Error{Code::invalid_argument, "run.activity",
-                 "is drawn where nothing is computed: run.clock = \"model\" and run.execute = \"trace\""};
-  }
-  if (config.trace.empty()) return {};
-  return Error{Code::invalid_argument, "run.trace",
-               "is about what a run has found out, not about what was drawn; tier-trace draw writes that"};
-}
-
-// Drawn sets replace the predictor, which then needs no tensors and does not look ahead.
-Config without_predictor(Config config) {
-  config.predictor = {.name = "dense", .settings = {{"sites_ahead", int64_t{0}, "run.activity"}}};
-  return config;
-}
-
-// Refuses a given measure_every if no site can be measured.
 Status check_measured(const Config& config, const ModelPlan& model, Layout layout) {
   if (config.measure_every == 0 || !config.given.contains("scheduler.measure_every")) return {};
   for (SiteId site = 0; site < model.sites.size(); ++site) {
@@ -154,15 +131,12 @@ Result<WriteOptions> store_options(const Config& config, const RuntimeOptions& o
   return write;
 }
 
-Result<RunPlan> plan_run(const Config& asked, const RuntimeOptions& options) {
-  const bool sets = !asked.activity.empty() && asked.drawn == "sets";
-  const Config config = sets ? without_predictor(asked) : asked;
+Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
   TIERD_TRY(check_keys(config));
   TIERD_ASSIGN(TierTable tiers, choose_tiers(config));
   TIERD_ASSIGN(std::optional<PowerDescription> power, plan_power(config, tiers));
   if (config.model.empty())
     return Error{Code::invalid_argument, "model.path", "no model is given; name one with -m"};
-  TIERD_TRY(check_activity(config));
   TIERD_ASSIGN(const WriteOptions write, store_options(config, options));
   TIERD_ASSIGN(FoundStore found,
                find_store(config.model,
@@ -255,8 +229,6 @@ Result<RunPlan> plan_run(const Config& asked, const RuntimeOptions& options) {
     }
   }
   ModelPlan model = plan_model(manifest, memory.model);
-  // A drawn activity decides which neurons fire, whatever the activation function.
-  for (Site& site : model.sites.all) site.never_silent = site.never_silent && config.activity.empty();
   TIERD_TRY(check_measured(config, model, manifest.layout));
   for (size_t m = 0; m < tiers.topology.memories.size(); ++m) {
     const auto id = static_cast<MemoryId>(m + 1);

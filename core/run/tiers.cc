@@ -256,9 +256,10 @@ class TierChooser {
     if (is_store(tier.config.over)) return below;
     const Tier& lower = *find(tier.config.over);
     if (lower.config.count != 1 && lower.config.count != tier.config.count) {
-      return wrong(tier, "over",
-                   fmt::format("{} memories cannot lie over the {} of {}; one, or as many, could be",
-                               tier.config.count, lower.config.count, lower.config.table()));
+      return wrong(
+          tier, "over",
+          fmt::format("{} is {}, and {} is {}: expected {} 1, or both the same", tier.key("count"),
+                      tier.config.count, lower.key("count"), lower.config.count, lower.key("count")));
     }
     for (uint32_t i = 0; i < below.size(); ++i)
       below[i] = static_cast<MemoryId>(lower.first_memory + (lower.config.count == 1 ? 0 : i));

@@ -33,10 +33,6 @@ struct Unseen {
   std::string_view why;
 };
 constexpr Unseen kUnseen[] = {
-    {"plan.sparsity", "--plan alone reads it"},
-    {"plan.hits", "--plan alone reads it"},
-    {"plan.similarity", "--plan alone reads it"},
-    {"plan.least_gain", "--plan alone reads it"},
     {"pressure.stall_ms", "pressure.source is off"},
     {"pressure.window_ms", "pressure.source is off"},
     {"pressure.limit_percent", "pressure.source is off"},
@@ -427,10 +423,15 @@ TEST_F(ProgramTest, KeysThatNothingReadsAreNamed) {
     EXPECT_EQ(ended.status, 2) << set;
     return ended.err;
   };
+  using testing::HasSubstr;
   using testing::StartsWith;
   EXPECT_THAT(refused("run.machine=nowhere"), StartsWith("run.machine: nowhere: no such machine"));
   EXPECT_THAT(refused("run.energy=nowhere"), StartsWith("run.energy: nowhere: no such machine"));
-  EXPECT_THAT(refused("run.drawn=states"), StartsWith("run.drawn: says what run.activity draws"));
+  EXPECT_THAT(refused("run.drawn=states"),
+              HasSubstr("'run.drawn' is not a key of a run; tier reproduce plays"));
+  EXPECT_THAT(refused("run.activity=m2cache"),
+              HasSubstr("'run.activity' is not a key of a run; tier reproduce"));
+  EXPECT_THAT(refused("plan.sparsity=0.5"), HasSubstr("'plan.sparsity' is not a key of a run; tier plan"));
   EXPECT_THAT(refused("heat.tensors=x"), StartsWith("heat.tensors: says what a predictor that keeps heat"));
   EXPECT_THAT(refused("heat.up=4"), StartsWith("heat.up: says what"));
   EXPECT_THAT(refused("tiers.dram.cache.window=4"), StartsWith("tiers.dram.cache.window: says what a cache"));

@@ -60,7 +60,7 @@ std::vector<Commands> commands_in(const std::string& text, size_t depth) {
 
 bool serves(const std::string& command) {
   return has(command, kBin + "tierd ") && !has(command, " -p ") && !has(command, " -f ") &&
-         !has(command, " --check") && !has(command, " --plan") && !has(command, " --plugin");
+         !has(command, " --check") && !has(command, " --plugin");
 }
 
 std::string script_of(const Commands& commands) {

@@ -102,7 +102,7 @@ TEST_F(ReproduceCli, AShapeIsPlayedAndNotComputed) {
                                         "-m",       kShape,
                                         "-p",       "0",
                                         "-n",       "8",
-                                        "--set",    "run.activity=llm-in-a-flash",
+                                        "--set",    "predictor.name=dense",
                                         "-o",       "json"};
   arguments.insert(arguments.end(), virtual_time.begin(), virtual_time.end());
   const Ended played = run_program(TIERD_BIN_BENCH, arguments);

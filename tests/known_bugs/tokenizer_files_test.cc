@@ -8,6 +8,7 @@
 #include "core/formats/tokenizer/tokenizer_files.h"
 #include "core/formats/vocab_files.h"
 #include "core/model/text/tokenizer.h"
+#include "core/store/source.h"
 #include "tests/base/temp_folder.h"
 #include "tests/formats/gguf_builder.h"
 

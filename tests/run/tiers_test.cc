@@ -184,7 +184,8 @@ TEST(TierTable, WhatCannotBeIsToldByItsKey) {
   EXPECT_THAT(a({"tiers.a.over=dram", "tiers.dram.over=a"}),
               HasSubstr("over: the tier would lie over itself"));
   EXPECT_EQ(a({"tiers.a.over=dram", "tiers.a.count=3", "tiers.dram.count=2"}),
-            "tiers.a.over: 3 memories cannot lie over the 2 of tiers.dram; one, or as many, could be");
+            "tiers.a.over: tiers.a.count is 3, and tiers.dram.count is 2: expected tiers.dram.count 1, or "
+            "both the same");
   EXPECT_EQ(a({"tiers.a.link=a"}), "tiers.a.link: 'a' has one memory, which fetches nothing from itself");
   EXPECT_EQ(a({"tiers.a.link=dram"}), "tiers.a.link: 'dram' is not below this tier");
   EXPECT_EQ(a({"tiers.a.over=dram", "tiers.a.link=x"}), "tiers.a.link: there is no tier 'x'");

@@ -118,12 +118,12 @@ std::vector<Argument> add_serving(CommandLine& line, Arguments& arguments, std::
   return of_server;
 }
 
-// Returns the mode of the run. `server`: the command line has a flag that only a server uses. --check and
-// --plan without such a flag are of a text.
+// Returns the mode of the run. `server`: the command line has a flag that only a server uses. --check
+// without such a flag is of a text.
 Mode mode_of(const Arguments& arguments, bool conversation, bool no_conversation, bool server) {
   if (conversation) return Mode::chat;
   if (arguments.prompt_given) return Mode::text;
-  if ((arguments.check || arguments.plan) && !server) return Mode::text;
+  if (arguments.check && !server) return Mode::text;
   const bool terminal = ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0;
   return terminal && !server && !no_conversation ? Mode::chat : Mode::serve;
 }
@@ -284,7 +284,7 @@ Parsed parse_arguments(int argc, char** argv) {
           "a text that ends what the model says, and is no part of it; it may name control tokens; may be "
           "repeated; requests that have \"stop\" have their own")
       .named("TEXT");
-  line.group("Fit and plan");
+  line.group("Fit");
   const Argument fits =
       line.option("--fit", fit,
                   "on: a context that was not given is shortened until it fits; said on the command line, a "
@@ -301,41 +301,36 @@ Parsed parse_arguments(int argc, char** argv) {
             "has measured, is not the model's: more than 0.1 nats a token");
   line.flag("--check", arguments.check,
             "print the plan (what lies where, bytes a token, expected speed) and stop");
-  line.flag(
-      "--plan", arguments.plan,
-      "measure disk and memory, find sparsity, layer group and cache for the budget (layout "
-      "channel-group; of a mixture, what whole experts take and what experts in channels would), print them "
-      "and stop; with a prompt, run so and compare");
   line.group("Output");
   line.option("--trace", trace, "record what the kernel does in this file, for tier-trace").named("FILE");
   line.option("--timeline", timeline,
               "write when what was computed and read to this file at the end, to be opened in "
               "ui.perfetto.dev; the report says how much of the reading was hidden")
       .named("FILE");
-  line.flag("--json", arguments.json, "print one JSON object instead: text and report, or the plan");
+  line.flag("--json", arguments.json,
+            "print one JSON object instead: text and report, or what --check found");
   line.option("--log-format", log_format,
               "how standard error is written: lines for people, or JSON, one object a line")
       .one_of({"text", "json"})
       .shows_default();
   line.flag("-q,--quiet", arguments.quiet, "no progress and no report; errors only");
-  auto words =
-      from_llama(words_of(argc, argv), [&](std::string_view name) { return line.takes_value(name); });
-  if (!words.ok()) {
-    say("tierd: " + words.error().detail + " (see tierd --help)");
+  const auto fail = [&](const std::string& why) {
+    say(why);
     parsed.exit_code = 2;
     return parsed;
-  }
+  };
+  auto words =
+      from_llama(words_of(argc, argv), [&](std::string_view name) { return line.takes_value(name); });
+  if (!words.ok()) return fail("tierd: " + words.error().detail + " (see tierd --help)");
+  if (std::ranges::find(*words, "--plan") != words->end())
+    return fail(
+        "--plan: a program of its own finds the settings: tier plan --config FILE -m MODEL --set KEY=VALUE");
   parsed.exit_code = line.parse(std::move(*words));
   if (parsed.exit_code) return parsed;
   arguments.shorten = fit == "on";
   arguments.fit = fits.given() && fit == "on";
   set_log_format(log_format == "json" ? LogFormat::json : LogFormat::text);
 
-  const auto fail = [&](const std::string& why) {
-    say(why);
-    parsed.exit_code = 2;
-    return parsed;
-  };
   auto config = load_config(arguments.config_file, arguments.overrides);
   if (!config.ok()) return fail(config.error().line());
   arguments.read_config = *config;
@@ -398,13 +393,13 @@ Parsed parse_arguments(int argc, char** argv) {
   if (arguments.mode == Mode::chat && arguments.json)
     return fail("--json is for one text: give a prompt (-p)");
   const bool guesses = speculation.guesses() || hub_draft.given();
-  if (arguments.mode == Mode::chat && guesses && !arguments.check && !arguments.plan) {
+  if (arguments.mode == Mode::chat && guesses && !arguments.check) {
     return fail(
         "--model-draft, --prompt-lookup and [speculation] are for one text (-p) and for the server, not for "
         "chats");
   }
-  if (arguments.serves() && arguments.json && !arguments.check && !arguments.plan)
-    return fail("--json is for one text or a plan: give a prompt (-p), --check or --plan");
+  if (arguments.serves() && arguments.json && !arguments.check)
+    return fail("--json is for one text or a check: give a prompt (-p) or --check");
   if (!key_file.empty()) {
     const Status keys = add_keys(key_file, arguments.api_keys);
     if (!keys.ok()) return fail(keys.error().line());

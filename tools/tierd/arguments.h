@@ -38,7 +38,6 @@ struct Arguments {
   bool fit = false;  // shorten such a context, and raise a budget that is too small
   bool force = false;
   bool check = false;
-  bool plan = false;
   bool json = false;
   bool quiet = false;
   bool prompt_given = false;

@@ -9,7 +9,6 @@ const char* const kDescription =
     "  tierd --config configs/hybrid.toml -m llama-2-7b.Q4_0.gguf\n"
     "  tierd --config configs/hybrid.toml -m llama-2-7b.Q4_0.gguf -p \"Once upon a time\" -n 64\n"
     "  tierd --config configs/hybrid.toml -m model/ --set tiers.dram.capacity=50% --check\n"
-    "  tierd --config configs/activeflow.toml -m model/ --set tiers.dram.capacity=3GB --plan\n"
     "\n"
     "With a prompt (-p, -f) the generated text, and nothing else, goes to standard output; progress and "
     "report go to "

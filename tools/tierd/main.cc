@@ -14,14 +14,13 @@
 #include "core/base/nearest.h"
 #include "core/base/standard_streams.h"
 #include "core/model/text/chat_template.h"
+#include "core/run/plugin_tensors.h"
 #include "core/run/prepare_run.h"
 #include "core/strategy/agent_file.h"
 #include "core/strategy/plugin_file.h"
 #include "core/strategy/plugin_manual.h"
 #include "core/system/cores.h"
 #include "tools/command_line/exit_code.h"
-#include "tools/lab/plan/mixture_plan.h"
-#include "tools/lab/plan/plan.h"
 #include "tools/tierd/arguments.h"
 #include "tools/tierd/check.h"
 #include "tools/tierd/encoding_report.h"
@@ -91,7 +90,7 @@ std::vector<std::string> warnings_of(const RunPlan& plan) {
   if (largest != 0 && largest < kDirectIoAlignment && memory.arena < memory.whole) {
     lines.push_back(
         fmt::format("channels are {} bytes at most, and a disk reads {} at least: layout row (--config "
-                    "configs/hybrid.toml) may be faster for this model; tierd --plan tells",
+                    "configs/hybrid.toml) may be faster for this model; tier plan tells",
                     largest, kDirectIoAlignment));
   }
   return lines;
@@ -115,7 +114,10 @@ std::string_view choose_configuration(Arguments& arguments, const RunPlan& plan)
                     config.cache.name == defaults.cache.name && config.cache.settings.empty();
   if (!open || config.layout != defaults.layout) return {};
   if (!plan.store.manifest().config.is_mixture()) return "hybrid";
-  stream_experts(config);
+  config.predictor = {};
+  config.predictor.name = "router";
+  config.predictor.tensors = ModelTensors::kName;
+  config.cache = {.name = "lru"};
   return "moe-streaming";
 }
 
@@ -147,14 +149,14 @@ int run(Arguments arguments) {
     if (!arguments.quiet) say(line);
   }
   const auto tokenizer = model_tokenizer(arguments.config, plan->store);
-  if (!tokenizer.ok() && !arguments.plan) return fail(tokenizer.error(), kBadInput);
+  if (!tokenizer.ok()) return fail(tokenizer.error(), kBadInput);
   if (tokenizer.ok() && !arguments.chat_template.empty()) {
     const auto chat = ChatTemplate::named(arguments.chat_template, (*tokenizer)->vocab());
     if (!chat.ok()) return fail(chat.error(), kBadInput);
   }
   // Checked before a store is made. A model without a template is continued as it is; a template that is not
   // fully supported is refused.
-  const bool chats = arguments.mode == Mode::chat && !arguments.check && !arguments.plan;
+  const bool chats = arguments.mode == Mode::chat && !arguments.check;
   if (chats && arguments.chat_template.empty() && !(*tokenizer)->vocab().chat_template.empty()) {
     const auto chat = ChatTemplate::of((*tokenizer)->vocab());
     if (!chat.ok()) return fail(chat.error(), kBadInput);
@@ -174,24 +176,11 @@ int run(Arguments arguments) {
   if (!plan.ok()) return fail(plan.error(), exit_code(plan.error()));
   if (const nlohmann::json anew = stored_anew_json(plan->store); !anew.empty() && !arguments.quiet)
     say("encoded anew: " + encodings_text(anew));
-  std::optional<nlohmann::json> found;
-  if (arguments.plan) {
-    auto measured = find_plan(*plan);
-    if (!measured.ok()) return fail(measured.error(), exit_code(measured.error()));
-    found = std::move(*measured);
-    if (!arguments.prompt_given) {
-      const Status written = write_output(arguments.json ? found->dump(2) + "\n" : plan_text(*found));
-      return written.ok() ? 0 : fail(written.error(), kFailed);
-    }
-    if (!tokenizer.ok()) return fail(tokenizer.error(), kBadInput);
-    plan = prepare_run(with_plan(arguments.config, *found), options);
-    if (!plan.ok()) return fail(plan.error(), exit_code(plan.error()));
-  }
   const auto loss = tell_loss(*plan, arguments);
   if (!loss.ok()) return fail(loss.error(), kBadInput);
-  return arguments.serves() ? serve(arguments, reload, std::move(*plan), options, **tokenizer)
-                            : run_on_terminal(arguments, reload, std::move(*plan), options, **tokenizer,
-                                              {found ? &*found : nullptr, &*loss});
+  return arguments.serves()
+             ? serve(arguments, reload, std::move(*plan), options, **tokenizer)
+             : run_on_terminal(arguments, reload, std::move(*plan), options, **tokenizer, *loss);
 }
 
 // Ends the process with an error where a plugin calls exit(), which would otherwise look like success.

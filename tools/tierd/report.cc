@@ -10,7 +10,6 @@
 #include "core/base/units.h"
 #include "core/run/forecast.h"
 #include "tools/evaluation/used_share.h"
-#include "tools/lab/plan/plan.h"
 #include "tools/tierd/encoding_report.h"
 #include "tools/tierd/energy_report.h"
 #include "tools/tierd/known_loss.h"
@@ -166,8 +165,6 @@ std::string report_text(const json& r) {
                                  forecast["machine"].get<std::string>(),
                                  100 * decode["tokens_per_second"].get<double>() / rate));
   }
-  if (r.contains("plan"))
-    line("planned", planned_and_achieved(r["plan"], decode["tokens_per_second"].get<double>()));
   line("prefill", fmt::format("{:.2f} tokens/s, {} tokens; first token after {}, load {}",
                               prefill["tokens_per_second"].get<double>(), prefill["tokens"].get<int>(),
                               format_duration(r["first_token_ms"].get<double>() / 1e3),

@@ -179,7 +179,7 @@ std::optional<ChatTemplate> form_of(const Arguments& arguments, const Vocab& voc
 }  // namespace
 
 int run_on_terminal(const Arguments& arguments, Reload& reload, RunPlan plan, RuntimeOptions options,
-                    const Tokenizer& tokenizer, const Foreknown& known) {
+                    const Tokenizer& tokenizer, const nlohmann::json& loss) {
   const auto drafters = start_drafters(plan, 1, arguments.quiet);
   if (!drafters.ok()) return fail(drafters.error(), exit_code(drafters.error()));
   Drafter* const drafter = drafters->each.empty() ? nullptr : drafters->each.front().get();
@@ -232,8 +232,7 @@ int run_on_terminal(const Arguments& arguments, Reload& reload, RunPlan plan, Ru
 
   nlohmann::json report = report_json(runtime, result);
   report["recoded"] = *recoded;
-  if (known.plan != nullptr) report["plan"] = *known.plan;
-  report["loss"] = *known.loss;
+  report["loss"] = loss;
   if (status.ok()) {
     if (nlohmann::json forecast = forecast_json(runtime, report); !forecast.is_null())
       report["forecast"] = std::move(forecast);

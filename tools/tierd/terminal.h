@@ -10,14 +10,8 @@
 
 namespace tierd {
 
-// The parts of a report that are known before the run begins.
-struct Foreknown {
-  const nlohmann::json* plan = nullptr;  // the plan to compare the run with; NULL: no plan was requested
-  const nlohmann::json* loss = nullptr;  // the result of tell_loss
-};
-
-// Returns the program's exit status. Errors have been printed.
+// `loss`: the result of tell_loss. Returns the program's exit status. Errors have been printed.
 int run_on_terminal(const Arguments& arguments, Reload& reload, RunPlan plan, RuntimeOptions options,
-                    const Tokenizer& tokenizer, const Foreknown& known);
+                    const Tokenizer& tokenizer, const nlohmann::json& loss);
 
 }  // namespace tierd

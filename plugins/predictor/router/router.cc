@@ -32,7 +32,7 @@ constexpr tierd_param kParams[] = {
         "least_precision", "0.85", 0, 1,
         "of the experts that are guessed, the share that should be right: where fewer of a layer's were, "
         "nothing is read ahead of it. Reading ahead pays where this is more than 1 - computing / reading "
-        "(tierd --plan says it of a machine)"),
+        "(tier plan says it of a machine)"),
 };
 
 constexpr const char* kManual =

@@ -133,7 +133,7 @@ TEST(PlayedRun, SaysWhichRunIsWrong) {
   EXPECT_THAT(play_run(run).error().line(), HasSubstr("hermes-falcon-40b"));
   run = flash();
   run.configuration = "naive";
-  EXPECT_THAT(play_run(run).error().line(), HasSubstr("run.activity"));
+  EXPECT_THAT(play_run(run).error().line(), HasSubstr("activity: nothing of layout 'row'"));
 }
 
 }  // namespace

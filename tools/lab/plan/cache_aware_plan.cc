@@ -78,13 +78,4 @@ std::string cache_aware_settings_text(const nlohmann::json& found) {
       found["sparsity"].get<double>(), found["missing_ahead"].get<double>());
 }
 
-void set_cache_aware(Config& config, const nlohmann::json& found) {
-  std::vector<Setting>& settings = config.predictor.settings;
-  put(settings, "sparsity", found["sparsity"].get<double>());
-  put(settings, "mask", std::string("cache-aware"));
-  put(settings, "ahead", std::string("none"));
-  put(settings, "missing_ahead", found["missing_ahead"].get<double>());
-  config.cache = {.name = "pinned"};
-}
-
 }  // namespace tierd

@@ -1,4 +1,4 @@
-// The part of `--plan` on a cache-aware mask, for dense models and mixtures with experts in channels.
+// The part of a plan on a cache-aware mask, for dense models and mixtures with experts in channels.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -25,13 +25,5 @@ void add_cache_aware(nlohmann::json& found, const CacheAwareCost& cost, const Ca
 std::string cache_aware_text(const nlohmann::json& found);
 // Returns the mask's settings as flags: "--set ...".
 std::string cache_aware_settings_text(const nlohmann::json& found);
-void set_cache_aware(Config& config, const nlohmann::json& found);
-
-// Sets a key of a strategy, and replaces the value of the configuration.
-template <class T>
-void put(std::vector<Setting>& settings, const std::string& key, T value) {
-  std::erase_if(settings, [&](const Setting& setting) { return setting.key == key; });
-  settings.push_back({key, std::move(value), "--plan"});
-}
 
 }  // namespace tierd

@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-MixtureModel model_of(const RunPlan& of, const PlanMachine& machine) {
+MixtureModel model_of(const RunPlan& of, const PlanAssumptions& assumed, const PlanMachine& machine) {
   const Manifest& manifest = of.store.manifest();
   const ModelConfig& config = manifest.config;
   MixtureModel model{.layers = config.n_layers,
@@ -37,7 +37,7 @@ MixtureModel model_of(const RunPlan& of, const PlanMachine& machine) {
   }
   const auto& memory = of.memory.tiers.front();
   model.fixed_bytes = memory.capacity - memory.arena - memory.staging;
-  if (of.config.plan.hits > 0) model.hits = of.config.plan.hits;
+  model.hits = assumed.hits;
   return model;
 }
 
@@ -65,7 +65,8 @@ std::vector<StoredSite> sites_in_channels(const Manifest& manifest) {
 }
 
 // Adds the cost of a token with experts cut into channels.
-Status add_channels(const RunPlan& of, const PlanMachine& machine, json& found) {
+Status add_channels(const RunPlan& of, const PlanAssumptions& assumed, const PlanMachine& machine,
+                    json& found) {
   const Manifest& manifest = of.store.manifest();
   CostModel model{.layers = manifest.config.n_layers,
                   .operators = {},
@@ -93,7 +94,7 @@ Status add_channels(const RunPlan& of, const PlanMachine& machine, json& found) 
   const bool cut = manifest.experts == ExpertCut::channels;
   CacheAwareRun run;
   run.cache_bytes = static_cast<double>(of.memory.tiers.front().arena) - static_cast<double>(rows);
-  run.sparsity = of.config.plan.sparsity > 0 ? of.config.plan.sparsity : number_of(settings, "sparsity", 0.5);
+  run.sparsity = assumed.sparsity.value_or(number_of(settings, "sparsity", 0.5));
   run.by_rate = !cut || manifest.config.expert_order;
   run.ahead = run.by_rate ? number_of(settings, "missing_ahead", kMissingAhead) : 0;
   const CacheAwareCost cost = cache_aware_cost(model, run);
@@ -105,13 +106,14 @@ Status add_channels(const RunPlan& of, const PlanMachine& machine, json& found) 
 
 }  // namespace
 
-Result<json> find_mixture_plan(const RunPlan& of, const PlanMachine& machine) {
-  const MixtureModel model = model_of(of, machine);
+Result<json> find_mixture_plan(const RunPlan& of, const PlanAssumptions& assumed,
+                               const PlanMachine& machine) {
+  const MixtureModel model = model_of(of, assumed, machine);
   const uint64_t budget = of.memory.tiers.front().capacity;
   const auto cost = mixture_cost(model, budget);
   if (!cost) {
     return Error{
-        Code::no_space, "--plan",
+        Code::no_space, "tier-plan",
         fmt::format("{} do not hold the {} that are no weights", format_bytes(static_cast<double>(budget)),
                     format_bytes(static_cast<double>(model.fixed_bytes)))};
   }
@@ -127,7 +129,7 @@ Result<json> find_mixture_plan(const RunPlan& of, const PlanMachine& machine) {
                   {"shared_bytes", model.shared_bytes},
                   {"kept", cost->kept},
                   {"hits", cost->hits},
-                  {"hits_from", model.hits ? "plan.hits" : "the share in memory"},
+                  {"hits_from", model.hits ? "--hits" : "the share in memory"},
                   {"reads_per_token", cost->reads},
                   {"flash_bytes_per_token", cost->flash_bytes},
                   {"streamed_bytes_per_token", cost->streamed_bytes},
@@ -140,7 +142,7 @@ Result<json> find_mixture_plan(const RunPlan& of, const PlanMachine& machine) {
                 {"store_given", is_store(of.config.model)},
                 {"experts_of_store", name(of.store.manifest().experts)}};
   add_machine(found, machine);
-  TIERD_TRY(add_channels(of, machine, found));
+  TIERD_TRY(add_channels(of, assumed, machine, found));
   return found;
 }
 
@@ -189,32 +191,6 @@ std::string mixture_plan_text(const json& found) {
                   "--order TABLES makes another)\n";
   }
   return text;
-}
-
-bool takes_channels(const json& found) {
-  return found["store_given"].get<bool>() ? found["experts_of_store"] == "channels"
-                                          : found["fastest"] == "cache-aware";
-}
-
-Config with_mixture_plan(Config config, const json& found) {
-  if (!takes_channels(found)) {
-    stream_experts(config);
-    put(config.predictor.settings, "least_precision", found["mixture"]["least_precision"].get<double>());
-    return config;
-  }
-  if (config.predictor.name != "top-k") config.predictor = {.name = "top-k"};
-  set_cache_aware(config, found);
-  if (found["store_given"].get<bool>()) return config;
-  config.layout = "channel-group";
-  config.experts = "channels";
-  return config;
-}
-
-void stream_experts(Config& config) {
-  config.predictor = {};
-  config.predictor.name = "router";
-  config.predictor.tensors = ModelTensors::kName;
-  config.cache = {.name = "lru"};
 }
 
 }  // namespace tierd

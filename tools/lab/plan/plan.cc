@@ -75,24 +75,25 @@ bool is_word(const std::vector<Setting>& settings, std::string_view key, std::st
 }
 
 // Returns the precision of the predictor's prefetches for a group, or no value without prefetching.
-std::optional<double> similarity_of(const Config& config, const Foretold& foretold, OpGroup group) {
+std::optional<double> similarity_of(const Config& config, const PlanAssumptions& assumed,
+                                    const Foretold& foretold, OpGroup group) {
   if (is_word(config.predictor.settings, "ahead", "none") || !config.prefetch) return std::nullopt;
   const bool all = is_word(config.predictor.settings, "ahead", "all");
   const bool residual = group == OpGroup::qkv || group == OpGroup::up;
-  if (config.plan.similarity > 0)
-    return all || residual ? std::optional(config.plan.similarity) : std::nullopt;
+  if (assumed.similarity) return all || residual ? assumed.similarity : std::nullopt;
   if (!foretold.known()) return residual ? std::optional(kPaperSimilarity) : std::nullopt;
   const auto share = foretold.of(group);
   const double least = number_of(config.predictor.settings, "least_precision", 0.7);
   return share && (all || *share >= least) ? share : std::nullopt;
 }
 
-std::vector<ChannelOperator> operators_of(const RunPlan& plan, const Foretold& foretold) {
+std::vector<ChannelOperator> operators_of(const RunPlan& plan, const PlanAssumptions& assumed,
+                                          const Foretold& foretold) {
   std::vector<ChannelOperator> operators;
   for (const StoredSite& site : plan.store.manifest().sites) {
     if (!is_cut_into<Columns>(site.cut) || site.layer != 0) continue;
     operators.push_back({std::string(name(site.group)), site.neurons(), site.extent_bytes(0), site.aligned(),
-                         similarity_of(plan.config, foretold, site.group)});
+                         similarity_of(plan.config, assumed, foretold, site.group)});
   }
   return operators;
 }
@@ -124,29 +125,27 @@ std::string row_of(const json& cost, bool chosen) {
 
 }  // namespace
 
-Result<json> find_plan(const RunPlan& of) {
+Result<json> find_plan(const RunPlan& of, const PlanAssumptions& assumed) {
   const Manifest& manifest = of.store.manifest();
   const Config& config = of.config;
   if (manifest.config.is_mixture()) {
     TIERD_ASSIGN(const PlanMachine machine, measure_machine(of));
-    return find_mixture_plan(of, machine);
+    return find_mixture_plan(of, assumed, machine);
   }
   if (manifest.layout != Layout::channel_group) {
-    return Error{Code::unsupported, "--plan",
+    return Error{Code::unsupported, "tier-plan",
                  fmt::format("is about layout channel-group, the store has layout {} (--config "
                              "configs/activeflow.toml, or --set model.layout=channel-group)",
                              name(manifest.layout))};
   }
   const uint64_t budget = of.memory.tiers.front().capacity;
   const double asked = 1 - static_cast<double>(budget) / static_cast<double>(manifest.tensor_bytes);
-  const std::optional<double> given =
-      config.plan.sparsity > 0 ? std::optional(config.plan.sparsity) : std::nullopt;
   TIERD_ASSIGN(const Foretold foretold,
-               Foretold::read(config, manifest, given.value_or(std::max(0.0, asked))));
+               Foretold::read(config, manifest, assumed.sparsity.value_or(std::max(0.0, asked))));
 
   TIERD_ASSIGN(const PlanMachine machine, measure_machine(of));
   CostModel model{.layers = manifest.config.n_layers,
-                  .operators = operators_of(of, foretold),
+                  .operators = operators_of(of, assumed, foretold),
                   .memory_rate = machine.memory_rate,
                   .flash = machine.flash,
                   .first_read = machine.first_read,
@@ -160,10 +159,10 @@ Result<json> find_plan(const RunPlan& of) {
   const double cache_bytes =
       static_cast<double>(of.memory.tiers.front().arena) - static_cast<double>(model.head_bytes);
   model.fixed_bytes = budget - of.memory.tiers.front().arena - of.memory.tiers.front().staging;
-  if (config.plan.hits > 0) model.hits = config.plan.hits;
+  model.hits = assumed.hits;
 
   const CostChoice choice =
-      choose_fastest(model, budget, manifest.tensor_bytes, given, config.plan.least_gain);
+      choose_fastest(model, budget, manifest.tensor_bytes, assumed.sparsity, assumed.least_gain);
   const CostEstimate& chosen = choice.chosen;
   TIERD_TRY(read_rates(of, model.operators));
   const bool by_rate = manifest.config.channel_order;
@@ -178,11 +177,11 @@ Result<json> find_plan(const RunPlan& of) {
                 {"tensor_bytes", manifest.tensor_bytes},
                 {"budget_bytes", budget},
                 {"fixed_bytes", model.fixed_bytes + model.head_bytes},
-                {"sparsity_from", given ? "plan.sparsity" : "1 - budget / weights"},
-                {"hits_from", model.hits ? "plan.hits" : "the share in memory"},
-                {"similarity_from", config.plan.similarity > 0 ? "plan.similarity"
-                                    : foretold.known()         ? "the predictor's tables"
-                                                               : "the paper"},
+                {"sparsity_from", assumed.sparsity ? "--sparsity" : "1 - budget / weights"},
+                {"hits_from", model.hits ? "--hits" : "the share in memory"},
+                {"similarity_from", assumed.similarity ? "--similarity"
+                                    : foretold.known() ? "the predictor's tables"
+                                                       : "the paper"},
                 {"operators", json::array()},
                 {"groups", json::array()},
                 {"chosen", to_json(chosen)},
@@ -288,40 +287,6 @@ std::string plan_text(const json& found) {
         found["store_layer_group"].get<int>(), group);
   }
   return text + "\n";
-}
-
-Config with_plan(Config config, const json& found) {
-  if (found.contains("mixture")) return with_mixture_plan(std::move(config), found);
-  std::vector<Setting>& settings = config.predictor.settings;
-  if (is_cache_aware(found)) {
-    set_cache_aware(config, found);
-  } else {
-    put(settings, "sparsity", found["sparsity"].get<double>());
-    put(settings, "mask", std::string("largest"));
-    if (found["chosen"]["layer_group"] == 0) put(settings, "ahead", std::string("none"));
-    if (config.cache.name == "pinned") config.cache = {.name = "context-lfu"};
-    config.tier(found["tier"].get<std::string>()).staging =
-        std::to_string(static_cast<uint64_t>(found["chosen"]["group_bytes"].get<double>()));
-  }
-  if (!found["store_given"].get<bool>()) config.layer_group = static_cast<uint32_t>(group_of(found));
-  return config;
-}
-
-std::string planned_and_achieved(const json& found, double tokens_per_second) {
-  const auto beside = [&](double planned) {
-    return fmt::format("{:.3g} tokens/s; achieved {:.3g}, {:.3g} %", planned, tokens_per_second,
-                       100 * tokens_per_second / planned);
-  };
-  if (found.contains("mixture") && !takes_channels(found))
-    return beside(found["lossless_tokens_per_second"].get<double>());
-  if (is_cache_aware(found)) return beside(found["cache_aware"]["steady_tokens_per_second"].get<double>());
-  // A given store keeps its layer groups, so the cost is theirs.
-  const bool of_store = found["store_given"].get<bool>() && found["chosen"]["layer_group"] != 0;
-  const json& cost = of_store && found.contains("of_store") ? found["of_store"] : found["chosen"];
-  const double planned = cost["steady_tokens_per_second"].get<double>();
-  return fmt::format("{:.3g} tokens/s ({:.3g} by equation 1); achieved {:.3g}, {:.3g} %", planned,
-                     cost["equation_1_tokens_per_second"].get<double>(), tokens_per_second,
-                     100 * tokens_per_second / planned);
 }
 
 }  // namespace tierd

@@ -1,26 +1,30 @@
-// tierd --plan: finds sparsity, layer group and cache for a budget, with the cost model of tools/lab/plan
-// and the measured rates of this machine's disk and memory.
+// Finds sparsity, layer group, mask and cache for a budget, with the cost model of tools/lab/plan and the
+// measured rates of this machine's disk and memory.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
-#include "core/run/runtime.h"
+#include "core/run/run_plan.h"
 
 namespace tierd {
 
-// Measures for about two seconds; no other reads may be in flight. `of` is a plan of layout channel-group, or
-// of a mixture in any layout, with the budget, tables and store of the run. Errors: unsupported for another
-// layout, no_space where one layer's channels do not fit, those of the measurements and of the predictor's
-// tables.
-Result<nlohmann::json> find_plan(const RunPlan& of);
+// Values that a user gives in place of found ones. Each is at least 0 and below 1.
+struct PlanAssumptions {
+  std::optional<double> sparsity;    // else the share that the budget requires
+  std::optional<double> hits;        // else the share of the channels in memory, as without locality
+  std::optional<double> similarity;  // else SITE.ahead of the predictor's tables, or the paper's 0.8
+  double least_gain = 0.05;          // groups grow while another layer gains at least this share
+};
+
+// Measures for about two seconds, with nothing else in flight. `of` is a plan of layout channel-group, or of
+// a mixture in any layout; its budget, tables and store are those that the run will have. Errors: unsupported
+// for another layout, no_space where not even one layer's channels fit, those of the measurements and of the
+// predictor's tables.
+Result<nlohmann::json> find_plan(const RunPlan& of, const PlanAssumptions& assumed);
+
+// Ends with the flags that tierd takes for the plan.
 std::string plan_text(const nlohmann::json& found);
-
-// Returns the configuration with the found settings: the predictor's sparsity, the staging, and, for a model
-// that is no store, the layers of a group.
-Config with_plan(Config config, const nlohmann::json& found);
-
-// Returns the report's lines on the plan, with the speed that the run achieved.
-std::string planned_and_achieved(const nlohmann::json& found, double tokens_per_second);
 
 }  // namespace tierd

@@ -70,12 +70,14 @@ Result<std::vector<std::vector<uint32_t>>> count_uses(const ActivityProfile& pro
 
 }  // namespace
 
-Status write_drawn_partition(const RunPlan& plan, uint32_t texts, const std::string& path) {
-  if (plan.config.activity.empty()) return wrong("the run has no activity that could be drawn");
-  TIERD_ASSIGN(const ActivityProfile profile, read_activity_profile(plan.config.activity));
+Status write_drawn_partition(const RunPlan& plan, const std::string& activity, uint32_t texts,
+                             const std::string& path) {
+  if (activity.empty()) return wrong("the run has no activity that could be drawn");
+  TIERD_ASSIGN(const ActivityProfile profile, read_activity_profile(activity));
   PartitionProblem problem;
   TIERD_ASSIGN(problem.machine, machine_of(plan));
-  // The same sites as in a run's drawing (core/run/drawn_activity.h), so that the neurons are the same.
+  // The same sites as in a run's drawing (tools/lab/activity/drawn_activity.h), so that the neurons are the
+  // same.
   StickyActivity::Options drawn;
   drawn.seed = plan.config.seed;
   drawn.first_text = plan.config.sequences;

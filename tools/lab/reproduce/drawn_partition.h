@@ -16,6 +16,7 @@ namespace tierd {
 // Neurons are ordered by their activity in `texts` texts that the run's profile draws of the same model, none
 // of which the run uses. Errors: invalid_argument, if the run draws no activity, or the plan or its machine
 // has no such tiers; those of read_activity_profile, read_machine, make_partition and write_partition.
-Status write_drawn_partition(const RunPlan& plan, uint32_t texts, const std::string& path);
+Status write_drawn_partition(const RunPlan& plan, const std::string& activity, uint32_t texts,
+                             const std::string& path);
 
 }  // namespace tierd

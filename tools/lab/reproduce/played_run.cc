@@ -14,6 +14,7 @@
 #include "core/config/config.h"
 #include "core/model/shape_file.h"
 #include "core/run/runtime.h"
+#include "tools/lab/activity/drawn_activity.h"
 #include "tools/lab/reproduce/drawn_partition.h"
 #include "tools/lab/reproduce/network_time.h"
 
@@ -55,13 +56,17 @@ Result<Config> config_of(const DescribedRun& run, std::initializer_list<std::str
       "run.clock=model",
       "run.execute=trace",
       "run.machine=" + run.machine,
-      "run.activity=" + run.activity,
       fmt::format("run.sequences={}", run.sequences),
       fmt::format("run.context={}", context),
   };
   overrides.insert(overrides.end(), run.settings.begin(), run.settings.end());
   overrides.insert(overrides.end(), further.begin(), further.end());
-  return load_config(file_in(shapes_folder().parent_path(), run.configuration), overrides);
+  TIERD_ASSIGN(Config config,
+               load_config(file_in(shapes_folder().parent_path(), run.configuration), overrides));
+  // Drawn sets replace the predictor, which then needs no tensors and does not look ahead.
+  if (!run.activity.empty() && run.drawn == Drawn::sets)
+    config.predictor = {.name = "dense", .settings = {{"sites_ahead", int64_t{0}, "activity"}}};
+  return config;
 }
 
 // Steps of all sequences, each one token further.
@@ -181,8 +186,21 @@ void add_counted(const Counts& before, const Counts& after, double steps, Figure
   percent("foreseen_percent", &Counts::right, &Counts::foreseen);
 }
 
+// A runtime, and the activity that it plays.
+struct Played {
+  std::unique_ptr<Recording> activity;  // NULL: predictors decide
+  std::unique_ptr<Runtime> runtime;
+};
+
+Result<std::unique_ptr<Recording>> activity_of(const DescribedRun& run, RunPlan& plan) {
+  if (run.activity.empty()) return std::unique_ptr<Recording>();
+  // The drawn activity decides which neurons fire, whatever the activation function.
+  for (Site& site : plan.model.sites.all) site.never_silent = false;
+  return draw_activity(run.activity, run.drawn, plan.model, plan.config.sequences, plan.config.seed);
+}
+
 // Makes a runtime with its weights loaded before the first token.
-Result<std::unique_ptr<Runtime>> runtime_of(const DescribedRun& run, KernelObserver& observer) {
+Result<Played> runtime_of(const DescribedRun& run, KernelObserver& observer) {
   TIERD_ASSIGN(const Config config, config_of(run));
   RuntimeOptions options;
   options.quiet = true;
@@ -192,19 +210,23 @@ Result<std::unique_ptr<Runtime>> runtime_of(const DescribedRun& run, KernelObser
   TIERD_ASSIGN(RunPlan plan, plan_run(config, options));
   const PassingFile partition;
   if (run.partition != 0) {
-    TIERD_TRY(write_drawn_partition(plan, run.partition, partition.path()));
+    TIERD_TRY(write_drawn_partition(plan, run.activity, run.partition, partition.path()));
     TIERD_ASSIGN(const Config divided, config_of(run, {"balancer.tensors=" + partition.path(),
                                                        "tiers.gpu.cache.tensors=" + partition.path()}));
     TIERD_ASSIGN(plan, plan_run(divided, options));
   }
-  TIERD_ASSIGN(std::unique_ptr<Runtime> runtime, Runtime::create(std::move(plan), options));
-  TIERD_TRY(runtime->load());
-  return runtime;
+  Played played;
+  TIERD_ASSIGN(played.activity, activity_of(run, plan));
+  options.recording = played.activity.get();
+  TIERD_ASSIGN(played.runtime, Runtime::create(std::move(plan), options));
+  TIERD_TRY(played.runtime->load());
+  return played;
 }
 
 Result<Figures> figures_of(const DescribedRun& run) {
   NetworkTime network;
-  TIERD_ASSIGN(const std::unique_ptr<Runtime> runtime, runtime_of(run, network));
+  TIERD_ASSIGN(const Played played, runtime_of(run, network));
+  const std::unique_ptr<Runtime>& runtime = played.runtime;
   Engine& engine = runtime->engine();
   Figures figures;
   Steps steps(*runtime, run.sequences);

@@ -135,6 +135,8 @@ Result<DescribedRun> read_run(const std::string& name, const toml::table& table,
   fields.text("model", run.model, true);
   fields.text("machine", run.machine, true);
   fields.text("activity", run.activity);
+  std::string drawn = "sets";
+  fields.text("draws", drawn);
   fields.count("partition", run.partition, 1);
   fields.count("sequences", run.sequences, 1);
   fields.count("prompt", run.prompt, 0);
@@ -143,6 +145,13 @@ Result<DescribedRun> read_run(const std::string& name, const toml::table& table,
   fields.count("text", run.text, 0);
   fields.texts("set", run.settings);
   TIERD_TRY(fields.end());
+  if (drawn != "sets" && drawn != "states")
+    return Error{Code::invalid_argument, file,
+                 fmt::format("runs.{}.draws is '{}'; expected sets or states", name, drawn)};
+  if (drawn == "states") run.drawn = Drawn::states;
+  if (drawn == "states" && run.activity.empty())
+    return Error{Code::invalid_argument, file,
+                 fmt::format("runs.{}.draws is of its activity, which is missing", name)};
   return run;
 }
 

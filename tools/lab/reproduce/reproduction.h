@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "tools/lab/activity/drawn_activity.h"
 
 namespace tierd {
 
@@ -19,6 +20,7 @@ struct DescribedRun {
   std::string model;          // a shape's name in configs/models, or a file
   std::string machine;        // a description's name in configs/hardware, or a file
   std::string activity;       // a profile's name in configs/activity, or a file; empty: predictors decide
+  Drawn drawn = Drawn::sets;  // of the activity
   // Texts whose activity divides the neurons between GPU and DIMMs; 0: no partition.
   uint32_t partition = 0;
   uint32_t sequences = 1;  // decoded at once

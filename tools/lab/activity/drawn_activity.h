@@ -1,5 +1,6 @@
-// The activity of a run without compute, drawn by a profile (run.activity): either the neurons that fire, in
-// place of the predictor's answers; or the hidden states that the predictor reads (run.drawn).
+// The active neurons of a run that computes nothing, drawn by a profile and played as its Recording: either
+// the sets of active neurons, in place of a predictor's, or the hidden states that a predictor such as top-k
+// then selects from.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,6 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/config/config.h"
 #include "core/engine/model_plan.h"
 #include "core/kernel/pass/recording.h"
 #include "tools/lab/activity/hidden_states.h"
@@ -90,7 +90,10 @@ class DrawnStates final : public Recording {
   const WishList nothing_;
 };
 
-// Draws the activity that run.activity and run.drawn name. Errors: of both classes and the profile's reader.
-Result<std::unique_ptr<Recording>> draw_activity(const Config& config, const ModelPlan& model);
+enum class Drawn : uint8_t { sets, states };
+
+// `sequences`: continued at once. Errors: those of read_activity_profile, and of DrawnSets or DrawnStates.
+Result<std::unique_ptr<Recording>> draw_activity(const std::string& profile, Drawn drawn,
+                                                 const ModelPlan& model, uint32_t sequences, uint64_t seed);
 
 }  // namespace tierd

@@ -1,4 +1,4 @@
-#include "core/run/drawn_activity.h"
+#include "tools/lab/activity/drawn_activity.h"
 
 #include <algorithm>
 #include <bit>
@@ -11,7 +11,7 @@ namespace tierd {
 Result<std::unique_ptr<DrawnSets>> DrawnSets::create(const ActivityProfile& profile, const ModelPlan& model,
                                                      uint32_t sequences, uint64_t seed) {
   if (std::ranges::any_of(model.sites, &Site::chosen)) {
-    return Error{Code::unsupported, "run.activity",
+    return Error{Code::unsupported, "activity",
                  "is about networks whose neurons fire or not, and this is a mixture, whose routers choose"};
   }
   StickyActivity::Options options;
@@ -25,7 +25,7 @@ Result<std::unique_ptr<DrawnSets>> DrawnSets::create(const ActivityProfile& prof
     options.neurons.push_back(model.sites[site].n);
   }
   if (options.neurons.empty()) {
-    return Error{Code::invalid_argument, "run.activity",
+    return Error{Code::invalid_argument, "activity",
                  "nothing of layout 'row' is left out; expected model.layout neuron or channel-group"};
   }
   TIERD_ASSIGN(StickyActivity source, StickyActivity::create(profile, std::move(options)));
@@ -93,7 +93,7 @@ Result<std::unique_ptr<DrawnStates>> DrawnStates::create(const ActivityProfile& 
                                                          const ModelPlan& model, uint32_t sequences,
                                                          uint64_t seed) {
   if (!profile.cosine) {
-    return Error{Code::invalid_argument, "run.activity",
+    return Error{Code::invalid_argument, "activity",
                  profile.name + " has no [hidden], by which states would be drawn"};
   }
   std::unique_ptr<DrawnStates> drawn(new DrawnStates);
@@ -112,7 +112,7 @@ Result<std::unique_ptr<DrawnStates>> DrawnStates::create(const ActivityProfile& 
   }
   if (operators.empty()) {
     return Error{
-        Code::invalid_argument, "run.activity",
+        Code::invalid_argument, "activity",
         "nothing is cut into channels, whose inputs could be drawn; expected model.layout channel-group"};
   }
   for (const auto& [group, options] : operators) drawn->operators_.emplace(group, HiddenStates(options));
@@ -141,17 +141,17 @@ std::span<const float> DrawnStates::input(SiteId site, const Pass& pass) {
   return inputs_[site];
 }
 
-Result<std::unique_ptr<Recording>> draw_activity(const Config& config, const ModelPlan& model) {
-  const auto read = read_activity_profile(config.activity);
-  if (!read.ok()) return read.error().below("run.activity");
-  const ActivityProfile& profile = *read;
-  std::unique_ptr<Recording> drawn;
-  if (config.drawn == "states") {
-    TIERD_ASSIGN(drawn, DrawnStates::create(profile, model, config.sequences, config.seed));
+Result<std::unique_ptr<Recording>> draw_activity(const std::string& profile, Drawn drawn,
+                                                 const ModelPlan& model, uint32_t sequences, uint64_t seed) {
+  const auto read = read_activity_profile(profile);
+  if (!read.ok()) return read.error().below("activity");
+  std::unique_ptr<Recording> activity;
+  if (drawn == Drawn::states) {
+    TIERD_ASSIGN(activity, DrawnStates::create(*read, model, sequences, seed));
   } else {
-    TIERD_ASSIGN(drawn, DrawnSets::create(profile, model, config.sequences, config.seed));
+    TIERD_ASSIGN(activity, DrawnSets::create(*read, model, sequences, seed));
   }
-  return drawn;
+  return activity;
 }
 
 }  // namespace tierd
