@@ -19,29 +19,29 @@ Admission::Admission(std::span<const Edition> editions, Strategies& strategies, 
       counters_(counters),
       dispatcher_(dispatcher) {}
 
-Status Admission::admit(EditionId edition, std::span<const uint32_t> missing, Priority priority, bool bypass,
-                        Plan& plan) {
+Status Admission::admit(std::span<const uint32_t> missing, FetchList& list) {
   if (missing.empty()) return {};
+  const EditionId edition = list.edition;
   const auto n = static_cast<uint32_t>(missing.size());
   const auto fault = [&](const std::string& what) {
-    drop(edition, plan);
+    drop(list);
     return cache().fault("admit", what);
   };
   answers_.assign(n, TIERD_VERDICT_BYPASS);
-  if (!bypass) {
+  if (!list.bypass) {
     const tierd_set_view view =
         edition_set(edition, editions_[edition], missing.data(), n, 1, TIERD_SET_PREDICTED);
     victims_.resize(n);
     tierd_victims_out out{n, 0, victims_.data()};
-    Status asked = cache().call(&tierd_cache_1::admit, "admit", &view, static_cast<int>(priority),
+    Status asked = cache().call(&tierd_cache_1::admit, "admit", &view, static_cast<int>(list.priority),
                                 residency_.free_slots(edition), answers_.data(), &out);
     if (!asked.ok()) {
-      drop(edition, plan);
+      drop(list);
       return asked;
     }
     if (out.n > n) return fault(fmt::format("{} victims for {} neurons", out.n, n));
     if (Status evicted = evict(edition, std::span(victims_).first(out.n), "admit"); !evicted.ok()) {
-      drop(edition, plan);
+      drop(list);
       return evicted;
     }
   }
@@ -55,19 +55,19 @@ Status Admission::admit(EditionId edition, std::span<const uint32_t> missing, Pr
     refused += verdict == TIERD_VERDICT_REFUSE ? 1 : 0;
   }
   if (greatest > TIERD_VERDICT_REFUSE) return fault(fmt::format("verdict {}", greatest));
-  if (refused != 0 && priority == Priority::demand) return fault("refused a neuron that is needed now");
+  if (refused != 0 && list.priority == Priority::demand) return fault("refused a neuron that is needed now");
   if (kept > residency_.free_slots(edition)) return fault("keeps more neurons than it has slots and victims");
-  plan.neurons.reserve(plan.neurons.size() + n - refused);
+  list.neurons.reserve(list.neurons.size() + n - refused);
   for (uint32_t i = 0; i < n; ++i) {
     if (answers_[i] == TIERD_VERDICT_REFUSE) continue;
     const bool keep = answers_[i] == TIERD_VERDICT_KEEP;
     if (keep) residency_.lease(edition, missing[i]);
-    plan.neurons.push_back({missing[i], keep});
+    list.neurons.push_back({missing[i], keep});
   }
   return {};
 }
 
-Status Admission::admit_wanted(WantedNeurons wanted, Plan& plan) {
+Status Admission::admit_wanted(WantedNeurons wanted, FetchList& list) {
   const EditionId edition = wanted.edition;
   std::vector<uint32_t>& neurons = wanted.neurons;
   if (neurons.size() > residency_.max_slots(edition)) {
@@ -77,14 +77,14 @@ Status Admission::admit_wanted(WantedNeurons wanted, Plan& plan) {
   // Another cache's neurons may still be in the way: what finds no room comes when it is missed.
   neurons.resize(std::min<size_t>(neurons.size(), residency_.free_slots(edition)));
   for (const uint32_t neuron : neurons) residency_.lease(edition, neuron);
-  for (const uint32_t neuron : neurons) plan.neurons.push_back({neuron, true});
+  for (const uint32_t neuron : neurons) list.neurons.push_back({neuron, true});
   return {};
 }
 
-void Admission::drop(EditionId edition, Plan& plan) {
-  for (; !plan.done(); ++plan.next) {
-    const auto [neuron, keep, source] = plan.neurons[plan.next];
-    if (keep) residency_.abandon(edition, neuron);
+void Admission::drop(FetchList& list) {
+  for (; !list.done(); ++list.next) {
+    const auto [neuron, keep, source] = list.neurons[list.next];
+    if (keep) residency_.abandon(list.edition, neuron);
   }
 }
 

@@ -15,7 +15,7 @@
 #include "core/kernel/residency.h"
 #include "core/kernel/site.h"
 #include "core/kernel/strategies.h"
-#include "core/kernel/supply/plan.h"
+#include "core/kernel/supply/fetch_list.h"
 #include "core/message/message.h"
 
 namespace tierd {
@@ -27,16 +27,16 @@ class Admission {
   Admission(std::span<const Edition> editions, Strategies& strategies, MemoryId memory, Residency& residency,
             MemoryCounters& counters, const Dispatcher& dispatcher);
 
-  // Asks the cache about neurons that are neither here nor coming; evicts its victims, leases slots for what
-  // stays, and appends what may come to the plan. `bypass`: it is not asked, and everything streams by.
-  // Error: plugin_fault; the plan is dropped then.
-  Status admit(EditionId edition, std::span<const uint32_t> missing, Priority priority, bool bypass,
-               Plan& plan);
-  // The same for what the cache has named itself, before the first step or between two, as far as there is
-  // room.
-  Status admit_wanted(WantedNeurons wanted, Plan& plan);
-  // What still waits for its read gives its slot back.
-  void drop(EditionId edition, Plan& plan);
+  // Asks the cache about neurons of the list's edition that are neither valid nor being fetched; evicts its
+  // victims, leases slots for the neurons that it keeps, and appends to the list what it does not refuse. A
+  // list that bypasses caches: the cache is not asked, and no neuron is kept. Error: plugin_fault; the list
+  // is dropped then.
+  Status admit(std::span<const uint32_t> missing, FetchList& list);
+  // The same for neurons that the cache has named itself, before the first step or between two, as far as
+  // there is room.
+  Status admit_wanted(WantedNeurons wanted, FetchList& list);
+  // Gives back the slots of neurons that no transfer has taken from the list.
+  void drop(FetchList& list);
 
   // What had leased slots is there, or could not be read.
   void landed(EditionId edition, std::span<const uint32_t> neurons);

@@ -18,6 +18,12 @@ Status Gathering::begin(Demand demand, ActiveSet wanted, std::vector<Transfer*>&
 
 Status Gathering::begin(const Demand& demand, std::vector<Transfer*>& surplus) {
   demand_ = demand;
+  const Site& site = context_.sites[demand.purpose.site];
+  list_.purpose = demand.purpose;
+  list_.edition = demand.edition;
+  list_.priority = demand.priority;
+  list_.bypass = demand.bypass;
+  list_.any_order = !site.added;
   status_ = {};
   next_ = 0;
   took_some_ = false;
@@ -33,19 +39,17 @@ Status Gathering::begin(const Demand& demand, std::vector<Transfer*>& surplus) {
   if (!passes_on()) take_over_wish();
   if (context_.shares_blocks) withdraw_from_wish();
   sort_missing();
-  for (const Planned& planned : plan_.neurons) scratch.planned[planned.neuron] = 0;
+  for (const ToFetch& of : list_.neurons) scratch.listed[of.neuron] = 0;
   for (const Transfer* transfer : ours_) {
     for (const uint32_t neuron : transfer->neurons) scratch.coming[neuron] = nullptr;
   }
   adopt_transfers(surplus);
   if (notes_places()) note_residents();
-  const size_t asked_from = plan_.neurons.size();
-  TIERD_TRY(context_.admission.admit(demand_.edition, missing_, demand_.priority, demand_.bypass, plan_));
+  const size_t asked_from = list_.neurons.size();
+  TIERD_TRY(context_.admission.admit(missing_, list_));
   note_refused(asked_from);
-  const Site& site = context_.sites[demand_.purpose.site];
-  if (site.added) sort_by_runs(site, plan_);
-  return context_.sources.find(
-      {demand_.purpose, demand_.edition, demand_.priority, demand_.bypass, !site.added}, plan_);
+  if (site.added) sort_by_stretches(site.run, list_);
+  return context_.sources.find(list_);
 }
 
 // Whether it fetches something that may be of use. A block that is not shared belongs to the gathering that
@@ -62,7 +66,7 @@ void Gathering::take_over_wish() {
   const auto [site, step, client] = demand_.purpose;
   const EditionId edition = demand_.edition;
   Scratch& scratch = context_.scratch;
-  Plan wish = context_.wishes.take(site, edition, step);
+  FetchList wish = context_.wishes.take(site, edition, step);
   context_.sources.hand_over(wish, context_.transfers.all());
   for (; !wish.done(); ++wish.next) {
     const auto [neuron, keep, source] = wish.neurons[wish.next];
@@ -70,8 +74,8 @@ void Gathering::take_over_wish() {
     const bool needed =
         keep || (scratch.coming[neuron] == nullptr && context_.residency.slot(edition, neuron) == kNoSlot);
     if (needed && wanted().contains(neuron)) {
-      scratch.planned[neuron] = 1;
-      plan_.neurons.push_back({neuron, keep});
+      scratch.listed[neuron] = 1;
+      list_.neurons.push_back({neuron, keep});
     } else if (keep) {
       context_.residency.abandon(edition, neuron);
     }
@@ -83,10 +87,10 @@ void Gathering::withdraw_from_wish() {
   const auto [site, step, client] = demand_.purpose;
   withdrawn_.clear();
   context_.wishes.withdraw(site, demand_.edition, step, wanted(), withdrawn_);
-  for (const Planned& planned : withdrawn_) {
-    if (!planned.keep && context_.scratch.coming[planned.neuron] != nullptr) continue;
-    context_.scratch.planned[planned.neuron] = 1;
-    plan_.neurons.push_back({planned.neuron, planned.keep});
+  for (const auto& [neuron, keep, source] : withdrawn_) {
+    if (!keep && context_.scratch.coming[neuron] != nullptr) continue;
+    context_.scratch.listed[neuron] = 1;
+    list_.neurons.push_back({neuron, keep});
   }
 }
 
@@ -97,7 +101,7 @@ void Gathering::sort_missing() {
   const auto used = [&](uint32_t neuron) { return only == nullptr || only->contains(neuron); };
   const std::vector<uint32_t>& bytes = context_.sites.editions[edition].bytes;
   const std::vector<Transfer*>& coming = context_.scratch.coming;
-  const std::vector<uint8_t>& planned = context_.scratch.planned;
+  const std::vector<uint8_t>& listed = context_.scratch.listed;
   missing_.clear();
   context_.residency.pin_valid(edition, wanted(), resident_, missing_);
   pinned_.assign(resident_.begin(), resident_.end());
@@ -120,15 +124,15 @@ void Gathering::sort_missing() {
       continue;
     }
     if (!used(neuron)) {
-      if (planned[neuron] == 0) plan_.neurons.push_back({neuron, false});
+      if (listed[neuron] == 0) list_.neurons.push_back({neuron, false});
       continue;
     }
     ++counters.misses;
-    if (planned[neuron] != 0) continue;
+    if (listed[neuron] != 0) continue;
     if (context_.residency.leased(edition, neuron)) {
       // Admitted for a later site that shares the edition (a tied head), and not asked for yet. What another
       // gathering has not asked for yet is fetched twice.
-      plan_.neurons.push_back({neuron, context_.wishes.claim(edition, neuron)});
+      list_.neurons.push_back({neuron, context_.wishes.claim(edition, neuron)});
       continue;
     }
     missing_[to_ask++] = neuron;
@@ -155,13 +159,13 @@ void Gathering::note_residents() {
   }
 }
 
-// The plan has those that were admitted in the order in which they were asked about.
+// The list has those that were admitted in the order in which they were asked about.
 void Gathering::note_refused(size_t asked_from) {
   refused_.clear();
-  if (plan_.neurons.size() - asked_from == missing_.size()) return;
+  if (list_.neurons.size() - asked_from == missing_.size()) return;
   size_t admitted = asked_from;
   for (const uint32_t neuron : missing_) {
-    if (admitted != plan_.neurons.size() && plan_.neurons[admitted].neuron == neuron) {
+    if (admitted != list_.neurons.size() && list_.neurons[admitted].neuron == neuron) {
       ++admitted;
     } else {
       refused_.push_back(neuron);
@@ -170,9 +174,9 @@ void Gathering::note_refused(size_t asked_from) {
 }
 
 bool Gathering::fetch() {
-  while (!plan_.done()) {
+  while (!list_.done()) {
     const std::span<Transfer* const> started =
-        context_.transfers.start(demand_.purpose, demand_.edition, demand_.priority, plan_);
+        context_.transfers.start(list_);
     if (started.empty()) return false;
     for (Transfer* transfer : started) {
       wait_for(*transfer);
@@ -185,11 +189,12 @@ bool Gathering::fetch() {
 }
 
 bool Gathering::waits_for_room() const {
-  if (plan_.done()) return false;
-  const uint32_t of_run = context_.sites[demand_.purpose.site].run;
-  const uint32_t run = plan_.neurons[plan_.next].neuron / of_run;
-  for (size_t i = plan_.next; i != plan_.neurons.size() && plan_.neurons[i].neuron / of_run == run; ++i) {
-    if (!is_ready(plan_, i)) return false;
+  if (list_.done()) return false;
+  const uint32_t in_stretch = context_.sites[demand_.purpose.site].run;
+  const std::vector<ToFetch>& all = list_.neurons;
+  const uint32_t stretch = all[list_.next].neuron / in_stretch;
+  for (size_t i = list_.next; i != all.size() && all[i].neuron / in_stretch == stretch; ++i) {
+    if (!is_ready(list_, i)) return false;
   }
   return true;
 }
@@ -229,7 +234,7 @@ void Gathering::follow(Transfer& transfer) {
 }
 
 MessageId Gathering::hand_out(std::vector<Unit>& units) {
-  if (context_.sites[demand_.purpose.site].added) return hand_out_runs(units);
+  if (context_.sites[demand_.purpose.site].added) return hand_out_stretches(units);
   const std::span<const Residency::Neuron> here = context_.residency.neurons(demand_.edition);
   units.resize(resident_.size());
   std::ranges::transform(resident_, units.begin(), [&](uint32_t neuron) {
@@ -265,25 +270,25 @@ MessageId Gathering::hand_out_moving(std::vector<Unit>& units) {
   return move;
 }
 
-MessageId Gathering::hand_out_runs(std::vector<Unit>& units) {
-  const uint32_t of_run = context_.sites[demand_.purpose.site].run;
+MessageId Gathering::hand_out_stretches(std::vector<Unit>& units) {
+  const uint32_t in_stretch = context_.sites[demand_.purpose.site].run;
   MessageId move;
   while (next_ != wanted().size()) {
-    const uint32_t run = wanted()[next_] / of_run;
-    MessageId of_this_run;
+    const uint32_t stretch = wanted()[next_] / in_stretch;
+    MessageId of_stretch;
     uint32_t end = next_;
-    for (; end != wanted().size() && wanted()[end] / of_run == run; ++end) {
+    for (; end != wanted().size() && wanted()[end] / in_stretch == stretch; ++end) {
       const uint32_t neuron = wanted()[end];
       if (places_[neuron] == kNowhere) return move;
       const Transfer* const transfer = source_[neuron];
       if (transfer == nullptr || transfer->state == Transfer::State::landed) continue;
-      const bool second = of_this_run != MessageId{} && of_this_run != transfer->message;
+      const bool second = of_stretch != MessageId{} && of_stretch != transfer->message;
       if (!can_follow(*transfer) || second) return move;
-      of_this_run = transfer->message;
+      of_stretch = transfer->message;
     }
-    if (!units.empty() && of_this_run != MessageId{} && of_this_run != move) return move;
+    if (!units.empty() && of_stretch != MessageId{} && of_stretch != move) return move;
     if (!units.empty() && units.size() + (end - next_) > context_.dispatcher.max_units()) return move;
-    if (of_this_run != MessageId{}) move = of_this_run;
+    if (of_stretch != MessageId{}) move = of_stretch;
     for (; next_ != end; ++next_) {
       const uint32_t neuron = wanted()[next_];
       units.push_back({neuron, places_[neuron]});
@@ -304,7 +309,7 @@ MessageId Gathering::hand_out_runs(std::vector<Unit>& units) {
 
 bool Gathering::handed_out() const {
   if (context_.sites[demand_.purpose.site].added) return next_ == wanted().size();
-  return resident_.empty() && plan_.done() &&
+  return resident_.empty() && list_.done() &&
          std::all_of(awaited_.begin(), awaited_.end(), [this](const Transfer* transfer) {
            return transfer->state == Transfer::State::computing || is_followed(*transfer);
          });
@@ -360,8 +365,8 @@ void Gathering::release_all_but(std::span<Transfer* const> moving) {
 }
 
 void Gathering::stop() {
-  context_.admission.drop(demand_.edition, plan_);
-  context_.sources.leave(plan_);
+  context_.admission.drop(list_);
+  context_.sources.leave(list_);
 }
 
 void Gathering::end(std::vector<Transfer*>& surplus) {
@@ -369,8 +374,8 @@ void Gathering::end(std::vector<Transfer*>& surplus) {
   pinned_.clear();
   resident_.clear();
   stop();
-  plan_.neurons.clear();
-  plan_.next = 0;
+  list_.neurons.clear();
+  list_.next = 0;
   for (Transfer* transfer : awaited_) {
     transfer->gathering = nullptr;
     if (--transfer->waiting == 0) surplus.push_back(transfer);
@@ -414,7 +419,7 @@ void Gathering::failed(Transfer& transfer, const Error& error) {
 
 Status Gathering::status() const {
   TIERD_TRY(status_);
-  return Sources::status(plan_);
+  return Sources::status(list_);
 }
 
 void Gathering::note_places(const Transfer& transfer) {

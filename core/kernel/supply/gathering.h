@@ -15,9 +15,9 @@
 #include "core/kernel/residency.h"
 #include "core/kernel/site.h"
 #include "core/kernel/supply/admission.h"
-#include "core/kernel/supply/plan.h"
+#include "core/kernel/supply/fetch_list.h"
 #include "core/kernel/supply/purpose.h"
-#include "core/kernel/supply/run_order.h"
+#include "core/kernel/supply/stretches.h"
 #include "core/kernel/supply/sources.h"
 #include "core/kernel/supply/transfers.h"
 #include "core/kernel/supply/wishes.h"
@@ -30,8 +30,8 @@ class Gathering {
   // Used while a gathering begins, by number of a neuron, with room for the largest site; nothing between.
   struct Scratch {
     std::vector<Transfer*> coming;
-    std::vector<uint8_t> planned;
-    explicit Scratch(const SiteTable& sites) : coming(sites.most_neurons()), planned(sites.most_neurons()) {}
+    std::vector<uint8_t> listed;
+    explicit Scratch(const SiteTable& sites) : coming(sites.most_neurons()), listed(sites.most_neurons()) {}
   };
   // The memory, which all its gatherings share. Everything referred to outlives them.
   struct Context {
@@ -70,7 +70,7 @@ class Gathering {
   // Starts transfers for what is missing, as far as there is room here and it has come to the memory below.
   // Returns whether everything was asked for.
   bool fetch();
-  bool asked_all() const { return plan_.done(); }
+  bool asked_all() const { return list_.done(); }
   // Whether nothing but room keeps it from asking for the next neurons.
   bool waits_for_room() const;
   // Asks for nothing more: what was admitted and not asked for gives its slots back.
@@ -149,7 +149,7 @@ class Gathering {
   };
   using Followers = std::vector<Follower>;
 
-  MessageId hand_out_runs(std::vector<Unit>& units);
+  MessageId hand_out_stretches(std::vector<Unit>& units);
   bool can_follow(const Transfer& transfer) const;
   void follow(Transfer& transfer);
   Followers::const_iterator follower(const Transfer& transfer) const {
@@ -170,7 +170,7 @@ class Gathering {
   // Valid at the beginning, or landed in the arena since, and not handed out yet.
   std::vector<uint32_t> resident_;
   std::vector<uint32_t> pinned_;    // those, and those that were handed out since
-  Plan plan_;                       // missing neurons
+  FetchList list_;                       // missing neurons
   std::vector<Transfer*> awaited_;  // they fetch some of the others
   // By neuron, with room for the largest site: a gathering writes, and clears, only what it is about.
   std::vector<Transfer*> source_;  // which of them it is handed on from
@@ -185,16 +185,16 @@ class Gathering {
 
   // Used by one function each, kept for their memory.
   std::vector<Transfer*> ours_;
-  std::vector<Planned> withdrawn_;
+  std::vector<ToFetch> withdrawn_;
   std::vector<uint32_t> missing_;
 };
 
-// Whether a planned neuron is where it comes from.
-inline bool is_ready(const Plan& plan, size_t i) {
-  if (plan.below.empty()) return true;
-  const Planned& planned = plan.neurons[i];
-  const Gathering* const below = plan.below[planned.source];
-  return below == nullptr || below->here(planned.neuron);
+// Whether a neuron of a list is where it is fetched from.
+inline bool is_ready(const FetchList& list, size_t i) {
+  if (list.below.empty()) return true;
+  const ToFetch& asked = list.neurons[i];
+  const Gathering* const below = list.below[asked.source];
+  return below == nullptr || below->here(asked.neuron);
 }
 
 }  // namespace tierd

@@ -12,7 +12,7 @@
 #include "core/base/result.h"
 #include "core/kernel/memory.h"
 #include "core/kernel/site.h"
-#include "core/kernel/supply/plan.h"
+#include "core/kernel/supply/fetch_list.h"
 #include "core/kernel/supply/purpose.h"
 #include "core/message/message.h"
 
@@ -28,22 +28,16 @@ class Sources {
   // this.
   Sources(const Topology& topology, MemoryId memory, std::deque<Supply>& supplies, Residency& residency);
 
-  // Sets for each neuron that a plan still lists where it comes from, and has those memories gather it, with
-  // their caches asked unless it is to bypass them; what one of them refuses leaves the plan. Where the order
-  // is free, what is there already is put in front. Error: plugin_fault, and nothing is gathered.
-  struct Request {
-    Purpose purpose;
-    EditionId edition = kNoEdition;
-    Priority priority = Priority::demand;
-    bool bypass = false;
-    bool in_any_order = false;
-  };
-  Status find(const Request& request, Plan& plan);
-  // Nobody wants the rest of the plan any more. `leave` gives up what has been fetched for it below,
+  // Sets for each neuron of a list where it is fetched from, and has those memories gather it, with their
+  // caches asked unless the list bypasses them; a neuron that one of them refuses leaves the list. Where the
+  // list has any order, neurons that are ready are put in front. Error: plugin_fault, and nothing is
+  // gathered.
+  Status find(FetchList& list);
+  // Nobody wants the rest of the list any more. `leave` gives up what has been fetched for it below,
   // `hand_over` keeps that for the next gathering with the same purpose, but for what is on its way from
   // there by one of the transfers in `moving`.
-  void leave(Plan& plan);
-  void hand_over(Plan& plan, std::span<Transfer* const> moving);
+  void leave(FetchList& list);
+  void hand_over(FetchList& list, std::span<Transfer* const> moving);
   // A transfer is over: it needs nothing below any more.
   void leave(Transfer& transfer);
 
@@ -52,15 +46,15 @@ class Sources {
 
   // Starts what has to be fetched below first.
   void fetch();
-  // Not ok once something that the plan lists cannot be had.
-  static Status status(const Plan& plan);
+  // Not ok once a neuron of the list cannot be fetched.
+  static Status status(const FetchList& list);
 
  private:
   bool holds(MemoryId memory, EditionId edition, uint32_t neuron) const;
   uint8_t nearest(EditionId edition, uint32_t neuron) const;
   Supply& supply(size_t source) const;
-  void let_go(Plan& plan, bool gives_up, std::span<Transfer* const> moving);
-  void drop_refused(EditionId edition, Plan& plan);
+  void let_go(FetchList& list, bool gives_up, std::span<Transfer* const> moving);
+  void drop_refused(FetchList& list);
 
   MemoryId memory_;
   std::deque<Supply>& supplies_;

@@ -36,23 +36,25 @@ void SpareTime::take_some(Asked& asked) {
 
 Status SpareTime::start_some(const Asked& asked) {
   const EditionId edition = asked.wanted.edition;
-  Plan plan;
-  TIERD_TRY(context_.admission.admit(edition, some_, Priority::migration, false, plan));
-  // What may not stay is not worth its message.
-  std::erase_if(plan.neurons, [](const Planned& planned) { return !planned.keep; });
-  const Purpose purpose{context_.sites.editions[edition].owner, kNoStep, context_.id};
-  Status found = context_.sources.find({purpose, edition, Priority::migration, true, true}, plan);
-  while (found.ok() && !plan.done()) {
-    const Transfers::Started started =
-        context_.transfers.start_in_order(purpose, edition, Priority::migration, plan);
+  FetchList list{.purpose = {context_.sites.editions[edition].owner, kNoStep, context_.id},
+                 .edition = edition,
+                 .priority = Priority::migration,
+                 .any_order = true};
+  TIERD_TRY(context_.admission.admit(some_, list));
+  // A neuron that may not stay is not worth its message.
+  std::erase_if(list.neurons, [](const ToFetch& of) { return !of.keep; });
+  list.bypass = true;
+  Status found = context_.sources.find(list);
+  while (found.ok() && !list.done()) {
+    const Transfers::Started started = context_.transfers.start(list);
     if (started.empty()) break;
     for (Transfer* const transfer : started) {
       transfer->meanwhile = true;
       transfer->moves_home = asked.moves_home;
     }
   }
-  context_.admission.drop(edition, plan);
-  context_.sources.leave(plan);
+  context_.admission.drop(list);
+  context_.sources.leave(list);
   return found;
 }
 

@@ -5,7 +5,7 @@
 
 #include "core/base/check.h"
 #include "core/kernel/set_view.h"
-#include "core/kernel/supply/run_order.h"
+#include "core/kernel/supply/stretches.h"
 
 namespace tierd {
 namespace {
@@ -49,7 +49,7 @@ Supply::~Supply() = default;
 void Supply::begin_pass(SiteId site, uint32_t step) {
   over_before_ = position(site, step);
   transfers_.begin_pass(step);
-  wishes_.drop_passed(site, step, [this](EditionId edition, Plan& plan) { drop(edition, plan); });
+  wishes_.drop_passed(site, step, [this](FetchList& list) { drop(list); });
   const auto passed = [&](const Transfer* transfer) {
     return transfer->purpose.step == step && is_over(transfer->purpose) && !transfer->into_arena() &&
            !transfer->unwanted;
@@ -141,24 +141,26 @@ Status Supply::wish(std::span<const Wished> wanted, uint32_t step, bool bypass) 
       if (here[neuron].state == Residency::State::valid) present_.push_back(neuron);
     }
     if (missing_.empty()) continue;
-    Wish::Part part{site, edition, {}};
+    FetchList part{.purpose = {site, step, options_.memory},
+                   .edition = edition,
+                   .priority = Priority::prefetch,
+                   .bypass = bypass,
+                   .any_order = !sites_[site].added};
     // Nobody makes room for a neuron that is used at the same time: it would only be fetched again.
     residency_.pin(edition, present_);
-    Status admitted = admission_.admit(edition, missing_, Priority::prefetch, bypass, part.plan);
+    Status admitted = admission_.admit(missing_, part);
     residency_.unpin(edition, present_);
-    if (admitted.ok() && sites_[site].added) sort_by_runs(sites_[site], part.plan);
+    if (admitted.ok() && sites_[site].added) sort_by_stretches(sites_[site].run, part);
     if (admitted.ok()) {
-      const Purpose purpose{site, step, options_.memory};
-      admitted =
-          sources_.find({purpose, edition, Priority::prefetch, bypass, !sites_[site].added}, part.plan);
-      if (!admitted.ok()) drop(edition, part.plan);
+      admitted = sources_.find(part);
+      if (!admitted.ok()) drop(part);
     }
     if (!admitted.ok()) {
-      for (Wish::Part& other : wish.parts) drop(other.edition, other.plan);
+      for (FetchList& other : wish.parts) drop(other);
       return admitted;
     }
-    if (part.plan.done()) {
-      sources_.leave(part.plan);
+    if (part.done()) {
+      sources_.leave(part);
     } else {
       wish.parts.push_back(std::move(part));
     }
@@ -169,7 +171,7 @@ Status Supply::wish(std::span<const Wished> wanted, uint32_t step, bool bypass) 
 
 void Supply::end_step(uint32_t step) {
   over_before_ = position(0, step + 1);
-  wishes_.drop_until(step, [this](EditionId edition, Plan& plan) { drop(edition, plan); });
+  wishes_.drop_until(step, [this](FetchList& list) { drop(list); });
   for (Transfer* transfer : std::vector(transfers_.all())) {
     if (transfer->purpose.step <= step && !transfer->into_arena()) give_up(*transfer);
   }
@@ -192,7 +194,7 @@ void Supply::pump() {
       if (started.empty()) return;
       for (Transfer* transfer : started) transfer->shared = !is_computed_from_ && !transfer->into_arena();
     }
-    for (Wish::Part& part : wishes.front().parts) sources_.leave(part.plan);
+    for (FetchList& part : wishes.front().parts) sources_.leave(part);
     wishes.pop_front();
   }
   admission_.keep_fault(spare_time_.start());
@@ -200,17 +202,17 @@ void Supply::pump() {
 
 // Its pass will ask again, and hear why.
 void Supply::drop_what_cannot_be_had(Wish& wish) {
-  for (Wish::Part& part : wish.parts) {
-    if (Sources::status(part.plan).ok()) continue;
+  for (FetchList& part : wish.parts) {
+    if (Sources::status(part).ok()) continue;
     ++counters_.prefetch_failed;
-    drop(part.edition, part.plan);
+    drop(part);
   }
 }
 
-// What a plan still lists is wanted no more.
-void Supply::drop(EditionId edition, Plan& plan) {
-  admission_.drop(edition, plan);
-  sources_.leave(plan);
+// The neurons that no transfer has taken from the list are not wanted any more.
+void Supply::drop(FetchList& list) {
+  admission_.drop(list);
+  sources_.leave(list);
 }
 
 // Nobody wants this transfer any more. Bytes in flight must land before their memory can be used again.
@@ -351,13 +353,15 @@ void Supply::failed(Transfer& transfer, const Done& done, bool alone) {
 
 Task<Status> Supply::fill(std::vector<WantedNeurons> wanted, std::function<void(uint64_t)> progress,
                           std::function<bool()> stopping) {
-  std::vector<Wish::Part> admitted;
+  std::vector<FetchList> lists;
   Status status;
   for (WantedNeurons& from : wanted) {
-    Wish::Part& part = admitted.emplace_back();
-    part.edition = from.edition;
-    part.site = sites_.editions[from.edition].owner;
-    status = admission_.admit_wanted(std::move(from), part.plan);
+    FetchList& list = lists.emplace_back();
+    list.purpose = {sites_.editions[from.edition].owner, 0, options_.memory};
+    list.edition = from.edition;
+    list.priority = Priority::migration;
+    list.any_order = true;
+    status = admission_.admit_wanted(std::move(from), list);
     if (!status.ok()) break;
   }
 
@@ -365,17 +369,15 @@ Task<Status> Supply::fill(std::vector<WantedNeurons> wanted, std::function<void(
   Notice& changed = changed_;
   fill_progress_ = progress ? std::move(progress) : [](uint64_t) {};
   fill_status_ = status;
-  for (auto& [site, edition, plan] : admitted) {
-    const Purpose purpose{site, 0, options_.memory};
-    if (fill_status_.ok())
-      fill_status_ = sources_.find({purpose, edition, Priority::migration, false, true}, plan);
-    while (!plan.done() && fill_status_.ok()) {
+  for (FetchList& list : lists) {
+    if (fill_status_.ok()) fill_status_ = sources_.find(list);
+    while (!list.done() && fill_status_.ok()) {
       sources_.fetch();
-      if (transfers_.start_in_order(purpose, edition, Priority::migration, plan).empty()) co_await changed;
-      if (fill_status_.ok()) fill_status_ = Sources::status(plan);
+      if (transfers_.start(list).empty()) co_await changed;
+      if (fill_status_.ok()) fill_status_ = Sources::status(list);
       if (fill_status_.ok() && stopping()) fill_status_ = Error{Code::cancelled, "load", "interrupted"};
     }
-    drop(edition, plan);
+    drop(list);
   }
   while (!transfers_.all().empty()) {
     co_await changed;
@@ -389,7 +391,7 @@ Task<Status> Supply::fill(std::vector<WantedNeurons> wanted, std::function<void(
 void Supply::give_up_all() {
   over_before_ = UINT64_MAX;
   spare_time_.end();
-  wishes_.drop_until(UINT32_MAX, [this](EditionId edition, Plan& plan) { drop(edition, plan); });
+  wishes_.drop_until(UINT32_MAX, [this](FetchList& list) { drop(list); });
   for (Transfer* transfer : std::vector(transfers_.all())) give_up(*transfer);
 }
 

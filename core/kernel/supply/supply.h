@@ -128,7 +128,7 @@ class Supply : private CompletionSink {
   void waste(Transfer& transfer);
   uint64_t position(SiteId site, uint32_t step) const { return uint64_t{step} * sites_.size() + site; }
   bool is_over(const Purpose& purpose) const { return position(purpose.site, purpose.step) < over_before_; }
-  void drop(EditionId edition, Plan& plan);
+  void drop(FetchList& list);
   void move_home(const Transfer& transfer);
   void drop_what_cannot_be_had(Wish& wish);
   void tell_passed_on(const Gathering& gathering);

@@ -51,20 +51,19 @@ Transfers::Transfers(Dispatcher& dispatcher, const SiteTable& sites, const Resid
   }
 }
 
-Transfer& Transfers::open(const Purpose& purpose, EditionId edition, Priority priority, uint8_t source,
-                          Plan& plan) {
+Transfer& Transfers::open(const FetchList& list, uint8_t source) {
   if (unused_.empty()) unused_.push_back(&all_.emplace_back());
   Transfer& transfer = *open_.emplace_back(unused_.back());
   unused_.pop_back();
   std::vector<uint32_t> neurons = std::move(transfer.neurons);  // for their memory
   neurons.clear();
-  transfer = {.purpose = purpose,
-              .edition = edition,
-              .priority = priority,
+  transfer = {.purpose = list.purpose,
+              .edition = list.edition,
+              .priority = list.priority,
               .source = source,
               .neurons = std::move(neurons)};
-  if (!plan.below.empty() && plan.below[source] != nullptr) {
-    transfer.below = plan.below[source];
+  if (!list.below.empty() && list.below[source] != nullptr) {
+    transfer.below = list.below[source];
     transfer.below->hold();
   }
   started_.push_back(&transfer);
@@ -173,47 +172,45 @@ void Transfers::demand(Transfer& transfer) {
   if (transfer.state == Transfer::State::moving) dispatcher_.raise(transfer.message, Priority::demand);
 }
 
-Transfers::Started Transfers::start(const Purpose& purpose, EditionId edition, Priority priority,
-                                    Plan& plan) {
-  const Site& site = sites_[purpose.site];
-  if (!site.added) return start_in_order(purpose, edition, priority, plan);
+Transfers::Started Transfers::start(FetchList& list) {
+  if (list.any_order) return start_in_order(list);
+  const Site& site = sites_[list.purpose.site];
   asked_.clear();
-  ask(purpose, edition, plan);
-  const uint32_t demanded = kDemandedBytes / sites_.editions[edition].slot_bytes;
+  ask(list);
+  const uint32_t demanded = kDemandedBytes / sites_.editions[list.edition].slot_bytes;
   // Where the free blocks do not hold everything in such pieces, the pieces are larger, so that all of it is
   // asked for at once: asked for behind the first run, the rest would leave the disk idle while that one is
   // computed.
-  const size_t left = plan.neurons.size() - plan.next, blocks = std::max(1U, staging_.free_blocks());
+  const size_t left = list.neurons.size() - list.next, blocks = std::max(1U, staging_.free_blocks());
   const size_t share = left > blocks * demanded ? divide_up(left, blocks) + together(site) : demanded;
   asked_.front().most = std::min(asked_.front().most, std::max<size_t>(together(site), share));
-  return start_runs(priority);
+  return start_stretches();
 }
 
 // The memory below fetches in an order of its own, and what it has fetched keeps its blocks until it has come
 // here: whoever waited for the next one of this order might wait for ever. False: nothing is ready.
-bool Transfers::put_ready_in_front(Plan& plan) {
-  size_t ready = plan.next;
-  while (ready != plan.neurons.size() && !is_ready(plan, ready)) ++ready;
-  if (ready == plan.neurons.size()) return false;
-  const auto at = [&](size_t i) { return plan.neurons.begin() + static_cast<std::ptrdiff_t>(i); };
-  std::rotate(at(plan.next), at(ready), at(ready + 1));
+bool Transfers::put_ready_in_front(FetchList& list) {
+  size_t ready = list.next;
+  while (ready != list.neurons.size() && !is_ready(list, ready)) ++ready;
+  if (ready == list.neurons.size()) return false;
+  const auto at = [&](size_t i) { return list.neurons.begin() + static_cast<std::ptrdiff_t>(i); };
+  std::rotate(at(list.next), at(ready), at(ready + 1));
   return true;
 }
 
-Transfers::Started Transfers::start_in_order(const Purpose& purpose, EditionId edition, Priority priority,
-                                             Plan& plan) {
+Transfers::Started Transfers::start_in_order(FetchList& list) {
   started_.clear();
-  if (!can_post() || !put_ready_in_front(plan)) return started_;
-  const Planned& first = plan.neurons[plan.next];
-  if (!first.keep && staging_.free_blocks() < 1 + spare(priority)) return started_;
-  Transfer& transfer = open(purpose, edition, priority, first.source, plan);
+  if (!can_post() || !put_ready_in_front(list)) return started_;
+  const ToFetch& first = list.neurons[list.next];
+  if (!first.keep && staging_.free_blocks() < 1 + spare(list.priority)) return started_;
+  Transfer& transfer = open(list, first.source);
   if (!first.keep) transfer.block = staging_.lease();
   const size_t end =
-      std::min(plan.neurons.size(), plan.next + std::min(most_in_block(edition), most_units()));
-  for (; plan.next != end; ++plan.next) {
-    const Planned& planned = plan.neurons[plan.next];
-    if (planned.keep != first.keep || planned.source != first.source || !is_ready(plan, plan.next)) break;
-    transfer.neurons.push_back(planned.neuron);
+      std::min(list.neurons.size(), list.next + std::min(most_in_block(list.edition), most_units()));
+  for (; list.next != end; ++list.next) {
+    const ToFetch& of = list.neurons[list.next];
+    if (of.keep != first.keep || of.source != first.source || !is_ready(list, list.next)) break;
+    transfer.neurons.push_back(of.neuron);
   }
   post_started();
   return started_;
@@ -221,37 +218,33 @@ Transfers::Started Transfers::start_in_order(const Purpose& purpose, EditionId e
 
 Transfers::Started Transfers::start(Wish& wish) {
   asked_.clear();
-  for (Wish::Part& part : wish.parts) {
-    if (!part.plan.done()) ask({part.site, wish.step, options_.id}, part.edition, part.plan);
+  for (FetchList& part : wish.parts) {
+    if (!part.done()) ask(part);
   }
   const size_t blocks = staging_.blocks();
   size_t most = std::min<size_t>(blocks > demand_blocks_ ? blocks - demand_blocks_ : 1,
-                                 most_units() / together(sites_[asked_.front().purpose.site]));
+                                 most_units() / together(sites_[asked_.front().list->purpose.site]));
   // What lies side by side in the file does not in another memory, whose slots have the size of one edition.
   if (!from_store_alone()) most = 1;
   if (asked_.size() > most) asked_.resize(std::max<size_t>(1, most));
-  const NextRuns& first = asked_.front();
-  if (asked_.size() == 1 && !sites_[first.purpose.site].added)
-    return start_in_order(first.purpose, first.edition, Priority::prefetch, *first.plan);
-  return start_runs(Priority::prefetch);
-}
-
-void Transfers::ask(const Purpose& purpose, EditionId edition, Plan& plan) {
-  asked_.push_back({.purpose = purpose, .edition = edition, .plan = &plan, .most = most_in_block(edition)});
+  FetchList& first = *asked_.front().list;
+  if (asked_.size() == 1 && first.any_order) return start_in_order(first);
+  return start_stretches();
 }
 
 // The next transfers of those in `asked_`. What streams by takes a block of each edition; what is kept stands
 // among it in the file, and is fetched by the same read.
-Transfers::Started Transfers::start_runs(Priority priority) {
+Transfers::Started Transfers::start_stretches() {
   started_.clear();
   if (!can_post()) return started_;
-  take_runs(asked_, sites_[asked_.front().purpose.site].run, most_units());
-  const auto blocks = std::ranges::count_if(asked_, &NextRuns::takes_streams);
-  if (blocks != 0 && staging_.free_blocks() < static_cast<uint32_t>(blocks) + spare(priority))
+  const FetchList& first = *asked_.front().list;
+  take_stretches(asked_, sites_[first.purpose.site].run, most_units());
+  const auto blocks = std::ranges::count_if(asked_, &NextStretches::takes_streams);
+  if (blocks != 0 && staging_.free_blocks() < static_cast<uint32_t>(blocks) + spare(first.priority))
     return started_;
-  for (const NextRuns& asked : asked_) {
-    open_taken(asked, priority);
-    asked.plan->next = asked.end;
+  for (const NextStretches& asked : asked_) {
+    open_taken(asked);
+    asked.list->next = asked.end;
   }
   post_started();
   return started_;
@@ -259,15 +252,15 @@ Transfers::Started Transfers::start_runs(Priority priority) {
 
 // Transfers for what the next runs bring of one edition: what is kept apart from what streams by, and each
 // source by itself. All that streams by fills one block, one source behind the other.
-void Transfers::open_taken(const NextRuns& asked, Priority priority) {
+void Transfers::open_taken(const NextStretches& asked) {
   const size_t before = started_.size();
-  const auto of = [&](const Planned& planned) -> Transfer& {
+  const auto transfer_of = [&](const ToFetch& taken) -> Transfer& {
     for (size_t i = before; i < started_.size(); ++i) {
       Transfer& transfer = *started_[i];
-      if (transfer.into_arena() == planned.keep && transfer.source == planned.source) return transfer;
+      if (transfer.into_arena() == taken.keep && transfer.source == taken.source) return transfer;
     }
-    Transfer& transfer = open(asked.purpose, asked.edition, priority, planned.source, *asked.plan);
-    if (planned.keep) return transfer;
+    Transfer& transfer = open(*asked.list, taken.source);
+    if (taken.keep) return transfer;
     const auto other = std::find_if(started_.begin() + static_cast<std::ptrdiff_t>(before), started_.end(),
                                     [](const Transfer* started) { return !started->into_arena(); });
     if (other == started_.end()) {
@@ -279,11 +272,12 @@ void Transfers::open_taken(const NextRuns& asked, Priority priority) {
     return transfer;
   };
   Transfer* last = nullptr;
-  const Planned* like = nullptr;
-  for (const Planned& planned : asked.taken()) {
-    if (last == nullptr || like->keep != planned.keep || like->source != planned.source) last = &of(planned);
-    like = &planned;
-    last->neurons.push_back(planned.neuron);
+  const ToFetch* like = nullptr;
+  for (const ToFetch& taken : asked.taken()) {
+    if (last == nullptr || like->keep != taken.keep || like->source != taken.source)
+      last = &transfer_of(taken);
+    like = &taken;
+    last->neurons.push_back(taken.neuron);
   }
   uint32_t first = 0;
   for (size_t i = before; i < started_.size(); ++i) {

@@ -16,10 +16,10 @@
 #include "core/kernel/post/dispatcher.h"
 #include "core/kernel/residency.h"
 #include "core/kernel/site.h"
-#include "core/kernel/supply/next_runs.h"
-#include "core/kernel/supply/plan.h"
+#include "core/kernel/supply/fetch_list.h"
 #include "core/kernel/supply/purpose.h"
 #include "core/kernel/supply/staging.h"
+#include "core/kernel/supply/stretches.h"
 #include "core/kernel/supply/wishes.h"
 
 namespace tierd {
@@ -91,10 +91,9 @@ class Transfers {
   // where they must wait for a staging block, for a message slot, or for neurons that are not yet where they
   // come from.
   using Started = std::span<Transfer* const>;
-  // Where results are added the plan is sorted by runs, and whole runs are fetched.
-  Started start(const Purpose& purpose, EditionId edition, Priority priority, Plan& plan);
-  // In the plan's order as far as it is ready, what is kept apart from what streams by.
-  Started start_in_order(const Purpose& purpose, EditionId edition, Priority priority, Plan& plan);
+  // In any order: the neurons that are ready, kept ones apart from those that pass through staging. Else the
+  // list is sorted by stretches, and whole ones are fetched.
+  Started start(FetchList& list);
   // For later passes, of as many editions of the wish as there can be blocks for.
   Started start(Wish& wish);
   // One that failed, once more; needs a message slot.
@@ -150,11 +149,12 @@ class Transfers {
   uint32_t spare(Priority priority) const { return priority == Priority::demand ? 0 : demand_blocks_; }
   // For each source a message.
   bool can_post() const { return dispatcher_.can_post(static_cast<uint32_t>(options_.from.size())); }
-  Transfer& open(const Purpose& purpose, EditionId edition, Priority priority, uint8_t source, Plan& plan);
-  void ask(const Purpose& purpose, EditionId edition, Plan& plan);
-  static bool put_ready_in_front(Plan& plan);
-  Started start_runs(Priority priority);
-  void open_taken(const NextRuns& asked, Priority priority);
+  Transfer& open(const FetchList& list, uint8_t source);
+  void ask(FetchList& list) { asked_.push_back({.list = &list, .most = most_in_block(list.edition)}); }
+  Started start_in_order(FetchList& list);
+  static bool put_ready_in_front(FetchList& list);
+  Started start_stretches();
+  void open_taken(const NextStretches& asked);
   void post_started();
   // One message for all of these, whose slots or blocks are leased, and which have one source. What is side
   // by side in the file is one read of the device, whichever edition it belongs to.
@@ -186,7 +186,7 @@ class Transfers {
   std::vector<std::vector<Transfer*>> of_message_;  // by message slot
   std::vector<Unit> units_;                         // of one message
   std::vector<uint32_t> neurons_, lengths_;         // likewise
-  std::vector<NextRuns> asked_;                     // what start_runs is to start
+  std::vector<NextStretches> asked_;                     // what start_stretches is to start
   std::vector<Transfer*> started_;                  // by the last call that started some
 };
 
