@@ -17,6 +17,7 @@ Scheduler::Scheduler(Dispatcher& dispatcher, const SiteTable& sites, Strategies&
       sites_(sites),
       strategies_(strategies),
       options_(std::move(options)),
+      source_memories_(options_.topology.memories.size()),
       prediction_(dispatcher, sites, strategies, options_.topology, options_.recording),
       plan_(sites, strategies, units()),
       computation_(dispatcher, sites, options_.topology, plan_, changed_),
@@ -33,11 +34,12 @@ Scheduler::Scheduler(Dispatcher& dispatcher, const SiteTable& sites, Strategies&
     Supply::Options supply;
     supply.memory = static_cast<MemoryId>(m + 1);
     supply.topology = &options_.topology;
-    supply.supplies = &supplies_;
+    supply.memories = source_memories_;
     supply.placement = &placement;
     supply.describe_extent = options_.describe_extent;
     supply.read_attempts = options_.read_attempts;
-    supplies_.emplace_back(dispatcher, sites, strategies, residencies[m], std::move(supply), changed_);
+    source_memories_[m] =
+        &supplies_.emplace_back(dispatcher, sites, strategies, residencies[m], std::move(supply), changed_);
     arenas_.add(dispatcher, residencies[m], supplies_.back(), memories[m], changed_);
   }
 }
@@ -192,7 +194,7 @@ Status Scheduler::admit(Current& current) {
   for (size_t m = supplies_.size(); m-- > 0;) supplies_[m].begin_pass(current.site, current.pass.step);
   for (UnitId u = 0; u < units(); ++u) {
     for (const PassPlan::Share& share : plan_.shares(u)) {
-      Gathering::Demand demand;
+      Demand demand;
       demand.purpose = {current.site, current.pass.step, unit_memory(u)};
       demand.edition = supply_of(u).held_as(share.edition);
       demand.agent = options_.topology.units[u].agent;

@@ -173,8 +173,9 @@ class Scheduler {
   Strategies& strategies_;
   Options options_;
   uint64_t compute_ns_ = 0;
-  Notice changed_;               // something came in
-  std::deque<Supply> supplies_;  // [memories]
+  Notice changed_;                              // something came in
+  std::vector<SourceMemory*> source_memories_;  // [memories] those of `supplies_`
+  std::deque<Supply> supplies_;                 // [memories]
   Prediction prediction_;
   PassPlan plan_;            // of the present pass
   Computation computation_;  // of the present pass

@@ -7,12 +7,11 @@
 #include <vector>
 
 #include "core/kernel/site.h"
-#include "core/kernel/supply/purpose.h"
+#include "core/kernel/supply/demand.h"
+#include "core/kernel/supply/offer.h"
 #include "core/message/message.h"
 
 namespace tierd {
-
-class Gathering;
 
 struct ToFetch {
   uint32_t neuron;
@@ -29,12 +28,17 @@ struct FetchList {
   bool any_order = false;
   std::vector<ToFetch> neurons = {};
   size_t next = 0;  // the first neuron that no transfer has taken
-  // [sources] The gathering of this list's neurons in the memory that they are fetched from. NULL: no neuron
-  // is fetched from there, or all of them are there at any time (the store). Empty where the store is the one
-  // source.
-  std::vector<Gathering*> below = {};
+  // [sources] The offer of the memory that neurons are fetched from. NULL: no neuron is fetched from there,
+  // or all of them are there at any time (the store). Empty where the store is the one source.
+  std::vector<Offer*> below = {};
 
   bool done() const { return next == neurons.size(); }
+  // Whether a neuron of the list is where it is fetched from.
+  bool ready(size_t i) const {
+    if (below.empty()) return true;
+    const Offer* const offer = below[neurons[i].source];
+    return offer == nullptr || offer->here(neurons[i].neuron);
+  }
 };
 
 }  // namespace tierd

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/kernel/supply/stretches.h"
+
 namespace tierd {
 
 Gathering::Gathering(const Context& context)
@@ -175,8 +177,7 @@ void Gathering::note_refused(size_t asked_from) {
 
 bool Gathering::fetch() {
   while (!list_.done()) {
-    const std::span<Transfer* const> started =
-        context_.transfers.start(list_);
+    const std::span<Transfer* const> started = context_.transfers.start(list_);
     if (started.empty()) return false;
     for (Transfer* transfer : started) {
       wait_for(*transfer);
@@ -194,7 +195,7 @@ bool Gathering::waits_for_room() const {
   const std::vector<ToFetch>& all = list_.neurons;
   const uint32_t stretch = all[list_.next].neuron / in_stretch;
   for (size_t i = list_.next; i != all.size() && all[i].neuron / in_stretch == stretch; ++i) {
-    if (!is_ready(list_, i)) return false;
+    if (!list_.ready(i)) return false;
   }
   return true;
 }
@@ -349,12 +350,9 @@ void Gathering::took(std::span<const uint32_t> neurons) {
   }
 }
 
-void Gathering::release_all_but(std::span<Transfer* const> moving) {
+void Gathering::release_all_but(std::span<const uint32_t> neurons) {
   std::vector<const Transfer*> in_use;
-  for (const Transfer* above : moving) {
-    if (above->below != this) continue;
-    for (const uint32_t neuron : above->neurons) in_use.push_back(source_[neuron]);
-  }
+  for (const uint32_t neuron : neurons) in_use.push_back(source_[neuron]);
   for (Transfer* transfer : std::vector(awaited_)) {
     if (transfer->into_arena() || std::ranges::find(in_use, transfer) != in_use.end()) continue;
     for (const uint32_t neuron : transfer->neurons) {

@@ -15,18 +15,17 @@
 #include "core/kernel/residency.h"
 #include "core/kernel/site.h"
 #include "core/kernel/supply/admission.h"
+#include "core/kernel/supply/demand.h"
 #include "core/kernel/supply/fetch_list.h"
-#include "core/kernel/supply/purpose.h"
-#include "core/kernel/supply/stretches.h"
+#include "core/kernel/supply/offer.h"
 #include "core/kernel/supply/sources.h"
 #include "core/kernel/supply/transfers.h"
 #include "core/kernel/supply/wishes.h"
 
 namespace tierd {
 
-class Gathering {
+class Gathering : public Offer {
  public:
-  static constexpr uint16_t kNobody = 0;
   // Used while a gathering begins, by number of a neuron, with room for the largest site; nothing between.
   struct Scratch {
     std::vector<Transfer*> coming;
@@ -51,17 +50,6 @@ class Gathering {
   explicit Gathering(const Context& context);
   Gathering(const Gathering&) = delete;
 
-  struct Demand {
-    Purpose purpose;
-    EditionId edition = kNoEdition;
-    const ActiveSet* wanted = nullptr;  // lives until `end`
-    // The agent that computes from this memory. What it moves here itself is handed out while it is on its
-    // way.
-    uint16_t agent = kNobody;
-    Priority priority = Priority::demand;
-    bool bypass = false;              // caches are not asked, what is missing streams by
-    const ActiveSet* used = nullptr;  // others of `wanted` are only measured: they stream by. NULL: none
-  };
   // Tells apart which of the neurons are resident, which are being fetched, and which must be asked for.
   // Appends to `surplus` what was fetched ahead for this purpose and is not wanted. Error: plugin_fault.
   Status begin(const Demand& demand, std::vector<Transfer*>& surplus);
@@ -74,7 +62,7 @@ class Gathering {
   // Whether nothing but room keeps it from asking for the next neurons.
   bool waits_for_room() const;
   // Asks for nothing more: what was admitted and not asked for gives its slots back.
-  void stop();
+  void stop() override;
   // Unpins what was used. Appends to `surplus` transfers that nobody waits for any more.
   void end(std::vector<Transfer*>& surplus);
 
@@ -84,10 +72,10 @@ class Gathering {
   void landed(Transfer& transfer);
   void failed(Transfer& transfer, const Error& error);
   // Not ok once something that cannot be done without has failed, here or where it comes from.
-  Status status() const;
+  Status status() const override;
 
   const Demand& demand() const { return demand_; }
-  EditionId edition() const { return demand_.edition; }
+  EditionId edition() const override { return demand_.edition; }
   // Whether it wants the neuron for that pass.
   bool is_for(SiteId site, uint32_t step, EditionId edition, uint32_t neuron) const {
     return demand_.edition == edition && demand_.purpose.site == site && demand_.purpose.step == step &&
@@ -116,24 +104,13 @@ class Gathering {
 
   // ---- For another memory.
 
-  // Whether a neuron that is wanted is here, and its place, which it keeps until `took`.
-  bool here(uint32_t neuron) const { return places_[neuron] != kNowhere; }
-  uint32_t place(uint32_t neuron) const { return places_[neuron]; }
-  // The other memory has these, or does not want them any more: their blocks are given back.
-  void took(std::span<const uint32_t> neurons);
+  uint32_t place(uint32_t neuron) const override { return places_[neuron]; }
+  const std::vector<uint32_t>& refused() const override { return refused_; }
+  void took(std::span<const uint32_t> neurons) override;
   bool took_some() const { return took_some_; }
-  // Leaves the blocks from which none of these transfers moves anything to the next gathering with the same
-  // purpose.
-  void release_all_but(std::span<Transfer* const> moving);
-  // Neurons, ascending, that the cache refused to have fetched ahead: they will not be here.
-  const std::vector<uint32_t>& refused() const { return refused_; }
-  // Counts the plans and transfers of the other memory that refer to this. Whoever lets go last ends it.
-  void hold() { ++holders_; }
-  uint32_t let_go() { return --holders_; }
+  void release_all_but(std::span<const uint32_t> neurons) override;
 
  private:
-  static constexpr uint32_t kNowhere = UINT32_MAX;
-
   bool is_for_us(const Transfer& transfer) const;
   void take_over_wish();
   void withdraw_from_wish();
@@ -170,7 +147,7 @@ class Gathering {
   // Valid at the beginning, or landed in the arena since, and not handed out yet.
   std::vector<uint32_t> resident_;
   std::vector<uint32_t> pinned_;    // those, and those that were handed out since
-  FetchList list_;                       // missing neurons
+  FetchList list_;                  // missing neurons
   std::vector<Transfer*> awaited_;  // they fetch some of the others
   // By neuron, with room for the largest site: a gathering writes, and clears, only what it is about.
   std::vector<Transfer*> source_;  // which of them it is handed on from
@@ -180,7 +157,6 @@ class Gathering {
   std::vector<uint32_t> places_;  // the place of a wanted one, kNowhere until it can be handed on
   Status status_;
   std::vector<uint32_t> refused_;
-  uint32_t holders_ = 0;
   bool took_some_ = false;
 
   // Used by one function each, kept for their memory.
@@ -188,13 +164,5 @@ class Gathering {
   std::vector<ToFetch> withdrawn_;
   std::vector<uint32_t> missing_;
 };
-
-// Whether a neuron of a list is where it is fetched from.
-inline bool is_ready(const FetchList& list, size_t i) {
-  if (list.below.empty()) return true;
-  const ToFetch& asked = list.neurons[i];
-  const Gathering* const below = list.below[asked.source];
-  return below == nullptr || below->here(asked.neuron);
-}
 
 }  // namespace tierd

@@ -4,13 +4,27 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "core/kernel/supply/supply.h"
+#include "core/kernel/residency.h"
+#include "core/kernel/supply/transfers.h"
 
 namespace tierd {
+namespace {
 
-Sources::Sources(const Topology& topology, MemoryId memory, std::deque<Supply>& supplies,
+// Neurons that these transfers move from the offer.
+std::vector<uint32_t> moved_from(const Offer& below, std::span<Transfer* const> moving) {
+  std::vector<uint32_t> neurons;
+  for (const Transfer* transfer : moving) {
+    if (transfer->below == &below)
+      neurons.insert(neurons.end(), transfer->neurons.begin(), transfer->neurons.end());
+  }
+  return neurons;
+}
+
+}  // namespace
+
+Sources::Sources(const Topology& topology, MemoryId memory, std::span<SourceMemory* const> memories,
                  Residency& residency)
-    : memory_(memory), supplies_(supplies), residency_(residency) {
+    : memory_(memory), memories_(memories), residency_(residency) {
   const MemoryId over = topology.memory(memory).over;
   TIERD_CHECK(over < memory);
   bool reached = false;
@@ -26,10 +40,6 @@ Sources::Sources(const Topology& topology, MemoryId memory, std::deque<Supply>& 
   store_alone_ = sources_.size() == 1 && sources_.front() == kStore;
 }
 
-Supply& Sources::supply(size_t source) const {
-  return supplies_[sources_[source] - 1u];
-}
-
 Status Sources::find(FetchList& list) {
   if (store_alone_ || list.done()) return {};
   std::vector<std::vector<uint32_t>> wanted(sources_.size());
@@ -41,12 +51,11 @@ Status Sources::find(FetchList& list) {
   for (size_t s = 0; s < sources_.size(); ++s) {
     if (sources_[s] == kStore || wanted[s].empty()) continue;
     std::ranges::sort(wanted[s]);
-    Gathering::Demand demand;
-    demand.purpose = {list.purpose.site, list.purpose.step, memory_};
-    demand.edition = supply(s).held_as(list.edition);
-    demand.priority = list.priority;
-    demand.bypass = list.bypass;
-    auto below = supply(s).gather(demand, ActiveSet::of(std::move(wanted[s])));
+    const Demand demand{.purpose = {list.purpose.site, list.purpose.step, memory_},
+                        .edition = list.edition,
+                        .priority = list.priority,
+                        .bypass = list.bypass};
+    auto below = memory(s).offer(demand, ActiveSet::of(std::move(wanted[s])));
     if (!below.ok()) {
       leave(list);
       return below.error();
@@ -57,7 +66,7 @@ Status Sources::find(FetchList& list) {
   drop_refused(list);
   if (list.any_order) {
     const auto later = [&](const ToFetch& of) {
-      const Gathering* const below = list.below[of.source];
+      const Offer* const below = list.below[of.source];
       return std::pair(below != nullptr && !below->here(of.neuron), of.source);
     };
     std::ranges::stable_sort(std::span(list.neurons).subspan(list.next), {}, later);
@@ -67,7 +76,7 @@ Status Sources::find(FetchList& list) {
 
 void Sources::drop_refused(FetchList& list) {
   const auto refused = [&](const ToFetch& of) {
-    const Gathering* const below = list.below[of.source];
+    const Offer* const below = list.below[of.source];
     if (below == nullptr || !std::ranges::binary_search(below->refused(), of.neuron)) return false;
     if (of.keep) residency_.abandon(list.edition, of.neuron);
     return true;
@@ -77,9 +86,7 @@ void Sources::drop_refused(FetchList& list) {
 }
 
 bool Sources::holds(MemoryId memory, EditionId edition, uint32_t neuron) const {
-  if (memory == kStore) return true;
-  const Supply& source = supplies_[memory - 1u];
-  return source.residency().valid(source.held_as(edition), neuron);
+  return memory == kStore || memories_[memory - 1u]->holds(edition, neuron);
 }
 
 uint8_t Sources::nearest(EditionId edition, uint32_t neuron) const {
@@ -102,33 +109,33 @@ void Sources::hand_over(FetchList& list, std::span<Transfer* const> moving) {
 
 void Sources::let_go(FetchList& list, bool gives_up, std::span<Transfer* const> moving) {
   for (size_t s = 0; s < list.below.size(); ++s) {
-    Gathering* const below = std::exchange(list.below[s], nullptr);
+    Offer* const below = std::exchange(list.below[s], nullptr);
     if (below == nullptr) continue;
     if (below->let_go() == 0) {
-      supply(s).close(*below, gives_up);
+      memory(s).close(*below, gives_up);
     } else {
       below->stop();
-      if (!gives_up) below->release_all_but(moving);
+      if (!gives_up) below->release_all_but(moved_from(*below, moving));
     }
   }
   list.below.clear();
 }
 
 void Sources::leave(Transfer& transfer) {
-  Gathering* const below = std::exchange(transfer.below, nullptr);
+  Offer* const below = std::exchange(transfer.below, nullptr);
   if (below == nullptr) return;
   below->took(transfer.neurons);
-  if (below->let_go() == 0) supply(transfer.source).close(*below, true);
+  if (below->let_go() == 0) memory(transfer.source).close(*below, true);
 }
 
 void Sources::fetch() {
   for (size_t s = 0; s < sources_.size(); ++s) {
-    if (sources_[s] != kStore) supply(s).fetch();
+    if (sources_[s] != kStore) memory(s).fetch();
   }
 }
 
 Status Sources::status(const FetchList& list) {
-  for (const Gathering* const below : list.below) {
+  for (const Offer* const below : list.below) {
     if (below != nullptr) TIERD_TRY(below->status());
   }
   return {};

@@ -5,28 +5,43 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <span>
 #include <vector>
 
 #include "core/base/result.h"
 #include "core/kernel/memory.h"
 #include "core/kernel/site.h"
+#include "core/kernel/supply/demand.h"
 #include "core/kernel/supply/fetch_list.h"
-#include "core/kernel/supply/purpose.h"
+#include "core/kernel/supply/offer.h"
 #include "core/message/message.h"
 
 namespace tierd {
 
 class Residency;
-class Supply;
 struct Transfer;
+
+// A memory that others fetch from.
+class SourceMemory {
+ public:
+  virtual ~SourceMemory() = default;
+  // Whether the neuron is valid there, in the edition that the memory holds in the place of this one.
+  virtual bool holds(EditionId edition, uint32_t neuron) const = 0;
+  // Begins to gather neurons for another memory; `demand` has the edition that the other one wants, and no
+  // set. Error: plugin_fault; then there is no offer.
+  virtual Result<Offer*> offer(Demand demand, ActiveSet wanted) = 0;
+  // Ends an offer. `gives_up`: neurons that are fetched for it alone are given up, else they stay for the
+  // next one with the same purpose.
+  virtual void close(Offer& offer, bool gives_up) = 0;
+  // Starts transfers of what was demanded, as far as there is room.
+  virtual void fetch() = 0;
+};
 
 class Sources {
  public:
-  // `supplies` are those of all memories, which need not all be there yet. Everything referred to outlives
-  // this.
-  Sources(const Topology& topology, MemoryId memory, std::deque<Supply>& supplies, Residency& residency);
+  // `memories` [memories] need not all be there before the first call. Everything referred to outlives this.
+  Sources(const Topology& topology, MemoryId memory, std::span<SourceMemory* const> memories,
+          Residency& residency);
 
   // Sets for each neuron of a list where it is fetched from, and has those memories gather it, with their
   // caches asked unless the list bypasses them; a neuron that one of them refuses leaves the list. Where the
@@ -52,12 +67,12 @@ class Sources {
  private:
   bool holds(MemoryId memory, EditionId edition, uint32_t neuron) const;
   uint8_t nearest(EditionId edition, uint32_t neuron) const;
-  Supply& supply(size_t source) const;
+  SourceMemory& memory(size_t source) const { return *memories_[sources_[source] - 1u]; }
   void let_go(FetchList& list, bool gives_up, std::span<Transfer* const> moving);
   void drop_refused(FetchList& list);
 
   MemoryId memory_;
-  std::deque<Supply>& supplies_;
+  std::span<SourceMemory* const> memories_;
   Residency& residency_;
   std::vector<MemoryId> sources_;  // where the links into the memory come from, in their order
   uint8_t over_ = 0;               // which of them: what nobody holds comes by way of it

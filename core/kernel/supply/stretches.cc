@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <tuple>
 
-#include "core/kernel/supply/gathering.h"
-
 namespace tierd {
 
 void sort_by_stretches(uint32_t in_stretch, FetchList& list) {
@@ -37,7 +35,7 @@ void take_stretches(std::span<NextStretches> asked, uint32_t in_stretch, size_t 
       const size_t end = behind(of, stretch);
       if (end - of.list->next > of.most) return;
       for (size_t i = of.end; i != end && !of.list->below.empty(); ++i) {
-        if (!is_ready(*of.list, i)) return;
+        if (!of.list->ready(i)) return;
       }
       units += end - of.end;
     }

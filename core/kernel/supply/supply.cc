@@ -34,7 +34,7 @@ Supply::Supply(Dispatcher& dispatcher, const SiteTable& sites, Strategies& strat
       is_computed_from_(options_.topology->unit_of(options_.memory) != Topology::kNoUnit),
       changed_(changed),
       admission_(sites.editions, strategies, options_.memory, residency, counters_, dispatcher),
-      sources_(*options_.topology, options_.memory, *options_.supplies, residency),
+      sources_(*options_.topology, options_.memory, options_.memories, residency),
       transfers_(dispatcher, sites, residency, transfers_of(options_), *this),
       spare_time_({options_.memory, dispatcher, sites, residency, admission_, sources_, transfers_}),
       scratch_(sites) {
@@ -82,14 +82,20 @@ Result<Gathering*> Supply::open(Begin begin) {
   return begun.error();
 }
 
-Result<Gathering*> Supply::gather(const Gathering::Demand& demand) {
+Result<Gathering*> Supply::gather(const Demand& demand) {
   return open([&](Gathering& gathering, auto& surplus) { return gathering.begin(demand, surplus); });
 }
 
-Result<Gathering*> Supply::gather(const Gathering::Demand& demand, ActiveSet wanted) {
+Result<Gathering*> Supply::gather(const Demand& demand, ActiveSet wanted) {
   return open([&](Gathering& gathering, auto& surplus) {
     return gathering.begin(demand, std::move(wanted), surplus);
   });
+}
+
+Result<Offer*> Supply::offer(Demand demand, ActiveSet wanted) {
+  demand.edition = held_as(demand.edition);
+  TIERD_ASSIGN(Gathering* const gathering, gather(demand, std::move(wanted)));
+  return gathering;
 }
 
 void Supply::close(Gathering& gathering, bool gives_up) {
@@ -104,7 +110,7 @@ void Supply::close(Gathering& gathering, bool gives_up) {
 // A cache hears of what another memory got from here as it hears of what a pass computed. Nobody waits for
 // its answer.
 void Supply::tell_passed_on(const Gathering& gathering) {
-  const Gathering::Demand& demand = gathering.demand();
+  const Demand& demand = gathering.demand();
   if (demand.bypass) return;
   Strategy<tierd_cache_1>& cache = strategies_.caches[options_.memory - 1u];
   if (cache.quarantined()) return;  // its fault was told

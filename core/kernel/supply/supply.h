@@ -30,12 +30,12 @@
 
 namespace tierd {
 
-class Supply : private CompletionSink {
+class Supply : public SourceMemory, private CompletionSink {
  public:
   struct Options {
     MemoryId memory = 0;  // which one; its cache is asked
     const Topology* topology = nullptr;
-    std::deque<Supply>* supplies = nullptr;  // of all memories
+    std::span<SourceMemory* const> memories;  // [memories] all of them, there before the first call
     Placement* placement = nullptr;
     // Names an extent in an error: file, offset, site.
     std::function<std::string(uint32_t extent)> describe_extent;
@@ -58,13 +58,13 @@ class Supply : private CompletionSink {
   // The neurons of a pass that computes from this memory, or what another memory gets from here, in an
   // edition that this one holds; the set lives as long as the gathering, or is kept by it. Error:
   // plugin_fault; then there is no gathering.
-  Result<Gathering*> gather(const Gathering::Demand& demand);
-  Result<Gathering*> gather(const Gathering::Demand& demand, ActiveSet wanted);
+  Result<Gathering*> gather(const Demand& demand);
+  Result<Gathering*> gather(const Demand& demand, ActiveSet wanted);
   // Unpins what it used and ends it. What is fetched for it alone is given up, unless it may stay for another
   // one that has the same purpose.
   void close(Gathering& gathering, bool gives_up = true);
   // Starts transfers for what somebody waits for, as far as there is room.
-  void fetch();
+  void fetch() override;
 
   // ---- What later passes will want.
 
@@ -105,6 +105,14 @@ class Supply : private CompletionSink {
   Status expire(EditionId edition) { return admission_.expire(edition); }
   void shrink(EditionId edition, std::span<const uint32_t> neurons) { admission_.shrink(edition, neurons); }
   Status take_fault() { return admission_.take_fault(); }
+
+  // ---- For a memory that fetches from this one.
+
+  bool holds(EditionId edition, uint32_t neuron) const override {
+    return residency_.valid(held_as(edition), neuron);
+  }
+  Result<Offer*> offer(Demand demand, ActiveSet wanted) override;
+  void close(Offer& offer, bool gives_up) override { close(static_cast<Gathering&>(offer), gives_up); }
 
   const Residency& residency() const { return residency_; }
   // See Memory::held.

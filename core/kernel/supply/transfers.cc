@@ -9,7 +9,6 @@
 
 #include "core/base/align.h"
 #include "core/base/check.h"
-#include "core/kernel/supply/gathering.h"
 
 namespace tierd {
 namespace {
@@ -86,7 +85,7 @@ EditionId Transfers::edition_at_source(const Transfer& transfer) const {
 // Appends what the agent is to fetch.
 void Transfers::list(const Transfer& transfer) {
   if (transfer.below != nullptr) {
-    const Gathering& below = *transfer.below;
+    const Offer& below = *transfer.below;
     return each_place(transfer, [&](uint32_t neuron, uint32_t place) {
       units_.push_back({below.place(neuron), place});
     });
@@ -191,7 +190,7 @@ Transfers::Started Transfers::start(FetchList& list) {
 // here: whoever waited for the next one of this order might wait for ever. False: nothing is ready.
 bool Transfers::put_ready_in_front(FetchList& list) {
   size_t ready = list.next;
-  while (ready != list.neurons.size() && !is_ready(list, ready)) ++ready;
+  while (ready != list.neurons.size() && !list.ready(ready)) ++ready;
   if (ready == list.neurons.size()) return false;
   const auto at = [&](size_t i) { return list.neurons.begin() + static_cast<std::ptrdiff_t>(i); };
   std::rotate(at(list.next), at(ready), at(ready + 1));
@@ -209,7 +208,7 @@ Transfers::Started Transfers::start_in_order(FetchList& list) {
       std::min(list.neurons.size(), list.next + std::min(most_in_block(list.edition), most_units()));
   for (; list.next != end; ++list.next) {
     const ToFetch& of = list.neurons[list.next];
-    if (of.keep != first.keep || of.source != first.source || !is_ready(list, list.next)) break;
+    if (of.keep != first.keep || of.source != first.source || !list.ready(list.next)) break;
     transfer.neurons.push_back(of.neuron);
   }
   post_started();

@@ -17,12 +17,14 @@
 #include "core/kernel/residency.h"
 #include "core/kernel/site.h"
 #include "core/kernel/supply/fetch_list.h"
-#include "core/kernel/supply/purpose.h"
+#include "core/kernel/supply/offer.h"
 #include "core/kernel/supply/staging.h"
 #include "core/kernel/supply/stretches.h"
 #include "core/kernel/supply/wishes.h"
 
 namespace tierd {
+
+class Gathering;
 
 // Neurons of one edition that one message fetches into arena slots or into one staging block.
 struct Transfer {
@@ -30,9 +32,10 @@ struct Transfer {
   Purpose purpose = {};
   EditionId edition = kNoEdition;
   Priority priority = Priority::demand;
-  uint8_t source = 0;          // an index of the memory's Sources
-  Gathering* below = nullptr;  // what gathers them there, until they have landed here; NULL: the store
-  MessageId message = {};      // which may fetch neurons of other editions as well
+  uint8_t source = 0;  // an index of the memory's Sources
+  Offer* below =
+      nullptr;  // of the memory that they are fetched from, until they have landed; NULL: the store
+  MessageId message = {};  // which may fetch neurons of other editions as well
   State state = State::moving;
   uint32_t waiting = 0;            // gatherings that wait for it
   Gathering* gathering = nullptr;  // of a block: the one that does
@@ -186,7 +189,7 @@ class Transfers {
   std::vector<std::vector<Transfer*>> of_message_;  // by message slot
   std::vector<Unit> units_;                         // of one message
   std::vector<uint32_t> neurons_, lengths_;         // likewise
-  std::vector<NextStretches> asked_;                     // what start_stretches is to start
+  std::vector<NextStretches> asked_;                // what start_stretches is to start
   std::vector<Transfer*> started_;                  // by the last call that started some
 };
 

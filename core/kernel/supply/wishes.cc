@@ -7,9 +7,8 @@ namespace tierd {
 std::optional<Wishes::Found> Wishes::find(SiteId site, EditionId edition, uint32_t step) {
   for (Wish& wish : wishes_) {
     if (wish.step != step) continue;
-    const auto part = std::ranges::find_if(wish.parts, [&](const FetchList& of) {
-      return of.purpose.site == site && of.edition == edition;
-    });
+    const auto part = std::ranges::find_if(
+        wish.parts, [&](const FetchList& of) { return of.purpose.site == site && of.edition == edition; });
     if (part != wish.parts.end()) return Found{&wish, part};
   }
   return std::nullopt;
@@ -29,8 +28,8 @@ void Wishes::withdraw(SiteId site, EditionId edition, uint32_t step, const Activ
   if (!found) return;
   FetchList& list = *found->part;
   const auto waiting = list.neurons.begin() + static_cast<std::ptrdiff_t>(list.next);
-  const auto gone = std::stable_partition(
-      waiting, list.neurons.end(), [&](const ToFetch& of) { return !wanted.contains(of.neuron); });
+  const auto gone = std::stable_partition(waiting, list.neurons.end(),
+                                          [&](const ToFetch& of) { return !wanted.contains(of.neuron); });
   withdrawn.insert(withdrawn.end(), gone, list.neurons.end());
   list.neurons.erase(gone, list.neurons.end());
 }
