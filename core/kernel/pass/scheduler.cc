@@ -39,7 +39,7 @@ Scheduler::Scheduler(Dispatcher& dispatcher, const SiteTable& sites, Strategies&
     supply.describe_extent = options_.describe_extent;
     supply.read_attempts = options_.read_attempts;
     source_memories_[m] =
-        &supplies_.emplace_back(dispatcher, sites, strategies, residencies[m], std::move(supply), changed_);
+        &supplies_.emplace_back(dispatcher, sites, strategies, residencies[m], supply, changed_);
     arenas_.add(dispatcher, residencies[m], supplies_.back(), memories[m], changed_);
   }
 }

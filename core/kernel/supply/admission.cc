@@ -99,6 +99,13 @@ void Admission::failed(EditionId edition, std::span<const uint32_t> neurons) {
   tell_dropped(edition, neurons, TIERD_DROPPED_FAILED);
 }
 
+void Admission::passed_on(EditionId edition, const ActiveSet& neurons) {
+  if (cache().quarantined()) return;  // its fault was told
+  const tierd_set_view set = edition_set(edition, editions_[edition], neurons, 1, TIERD_SET_TRUE);
+  keep_fault(cache().call_if(&tierd_cache_1::touch, "touch", &set));
+  if (!cache().quarantined()) keep_fault(expire(edition));
+}
+
 Status Admission::expire(EditionId edition) {
   if (cache().table.expire == nullptr) return {};
   const uint32_t n = editions_[edition].n;

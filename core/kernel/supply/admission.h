@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/kernel/active_set.h"
 #include "core/kernel/counters.h"
 #include "core/kernel/memory.h"
 #include "core/kernel/plugin_answer.h"
@@ -42,6 +43,9 @@ class Admission {
   void landed(EditionId edition, std::span<const uint32_t> neurons);
   void failed(EditionId edition, std::span<const uint32_t> neurons);
 
+  // Another memory has fetched these neurons from here: the cache is told as it is told what a pass computed.
+  // A fault is kept.
+  void passed_on(EditionId edition, const ActiveSet& neurons);
   // After a pass that used the edition: evicts what its cache does not want to keep any longer. Error:
   // plugin_fault.
   Status expire(EditionId edition);

@@ -13,6 +13,8 @@
 
 namespace tierd {
 
+class TransferWaiter;
+
 struct ToFetch {
   uint32_t neuron;
   bool keep;           // its arena slot is leased; else it passes through a staging block
@@ -26,6 +28,7 @@ struct FetchList {
   bool bypass = false;  // caches of the memories below are not asked
   // Neurons are fetched in the order in which they are ready; else in whole stretches, in the order of these.
   bool any_order = false;
+  TransferWaiter* waiter = nullptr;  // of all transfers of the list; NULL: none waits for them yet
   std::vector<ToFetch> neurons = {};
   size_t next = 0;  // the first neuron that no transfer has taken
   // [sources] The offer of the memory that neurons are fetched from. NULL: no neuron is fetched from there,

@@ -1,9 +1,40 @@
-// A gathering holds the neurons of one edition that somebody wants in one memory: a pass that computes from
-// there, or another memory that lies over this one and fetches from it what it is missing. It knows which of
-// the neurons are resident, which are being fetched, and which can be handed on.
+// A gathering brings the neurons of one edition together in one memory, for one use of them.
+//
+// The problem: a pass wants to compute from neurons of which some are resident, some were asked for ahead of
+// time, some are on their way for another site that shares the edition, and the rest must be fetched, for
+// which the cache has to make room and a memory below may have to fetch first. Another memory that fetches
+// from this one wants the same. Transfers end in any order, at any time, and may fail; no slot may be
+// evicted, and no block overwritten, before the neurons in it were used; and if the pass fails in between,
+// everything that was leased, pinned or asked for must be returned.
+//
+// A gathering is the list of what one use still needs. It decides at the beginning, in one go, what happens
+// to each neuron; what comes after that follows the transfers:
+//
+//   1. Supply::gather makes it, for a pass (Scheduler::admit) or for the memory above (Sources::find).
+//   2. `begin` pins what is valid (Arrivals::begin), takes over the wish for this pass that was not worked
+//      off (Wishes::take), joins transfers that are under way (Arrivals::join), asks the cache about what
+//      nothing fetches yet (Admission::admit), and finds for it where it is fetched from (Sources::find).
+//      What is left to fetch is in `list`.
+//   3. Supply::fetch starts transfers from the list as far as there is room (Transfers::start_all), in the
+//      order in which gatherings were made, once a turn until the list is done. Each started transfer is
+//      awaited (Arrivals::started).
+//   4. A transfer ends (Transfers::on_done): its neurons are noted as arrived (Arrivals::landed), or the
+//      gathering fails (Arrivals::failed).
+//   5. A pass hands out what has arrived to a message (Arrivals::hand_out, computed_by), and when this
+//      message has ended, blocks are given back (Arrivals::computed). The memory above starts transfers of
+//      what has arrived (Offer::place), and when those have ended, blocks are given back (Offer::took).
+//      Steps 3 to 5 repeat in any order.
+//   6. Supply::close ends it, whether everything was used or not: the pass calls it
+//      (Scheduler::end_gatherings, JointRuns), or Sources when the last list or transfer of the memory above
+//      lets go of the offer. `end` unpins, gives back the slots of neurons that no transfer has taken, tells
+//      the cache what the memory above has taken, and gives up transfers that have no other waiter.
+//
+// The contract: between `begin` and `end` a neuron that is pinned, or in a block of an awaited transfer,
+// stays where it is. After a failure of `begin` or of a transfer, `status` says why, nothing more of the list
+// needs to be fetched, and `end` is called all the same. One thread; no function waits.
 #pragma once
 
-#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -15,6 +46,7 @@
 #include "core/kernel/residency.h"
 #include "core/kernel/site.h"
 #include "core/kernel/supply/admission.h"
+#include "core/kernel/supply/arrivals.h"
 #include "core/kernel/supply/demand.h"
 #include "core/kernel/supply/fetch_list.h"
 #include "core/kernel/supply/offer.h"
@@ -26,10 +58,15 @@ namespace tierd {
 
 class Gathering : public Offer {
  public:
-  // Used while a gathering begins, by number of a neuron, with room for the largest site; nothing between.
+  // Used by `begin` alone, and kept for its memory. By number of a neuron, with room for the largest site;
+  // zero between two calls: `coming`, the transfer that fetches it; `listed`, whether the list has it.
   struct Scratch {
     std::vector<Transfer*> coming;
     std::vector<uint8_t> listed;
+    std::vector<Transfer*> usable;  // under way or in a block, and of use for this gathering
+    std::vector<Transfer*> surplus;
+    std::vector<ToFetch> withdrawn;
+    std::vector<uint32_t> missing;
     explicit Scratch(const SiteTable& sites) : coming(sites.most_neurons()), listed(sites.most_neurons()) {}
   };
   // The memory, which all its gatherings share. Everything referred to outlives them.
@@ -44,125 +81,59 @@ class Gathering : public Offer {
     Sources& sources;
     MemoryCounters& counters;
     Scratch& scratch;
-    // Nobody computes from the memory: what was fetched ahead into its blocks is for all that gather there.
-    bool shares_blocks = false;
+    bool is_computed_from;  // else blocks that were fetched ahead are shared by all gatherings of their pass
   };
   explicit Gathering(const Context& context);
   Gathering(const Gathering&) = delete;
 
-  // Tells apart which of the neurons are resident, which are being fetched, and which must be asked for.
-  // Appends to `surplus` what was fetched ahead for this purpose and is not wanted. Error: plugin_fault.
-  Status begin(const Demand& demand, std::vector<Transfer*>& surplus);
-  // The same for neurons that nobody else keeps a list of; `demand.wanted` is not looked at.
-  Status begin(Demand demand, ActiveSet wanted, std::vector<Transfer*>& surplus);
-  // Starts transfers for what is missing, as far as there is room here and it has come to the memory below.
-  // Returns whether everything was asked for.
-  bool fetch();
-  bool asked_all() const { return list_.done(); }
-  // Whether nothing but room keeps it from asking for the next neurons.
-  bool waits_for_room() const;
-  // Asks for nothing more: what was admitted and not asked for gives its slots back.
-  void stop() override;
-  // Unpins what was used. Appends to `surplus` transfers that nobody waits for any more.
-  void end(std::vector<Transfer*>& surplus);
-
-  // `landed` and `failed` are told of transfers that this gathering waits for; `failed` when a transfer is
-  // not tried again.
-  bool waits_for(const Transfer& transfer) const;
-  void landed(Transfer& transfer);
-  void failed(Transfer& transfer, const Error& error);
-  // Not ok once something that cannot be done without has failed, here or where it comes from.
-  Status status() const override;
+  // Error: plugin_fault.
+  Status begin(const Demand& demand);
+  // The same with a set that the gathering keeps; `demand` has none.
+  Status begin(Demand demand, ActiveSet wanted);
+  // `gives_up`: false leaves transfers without another waiter to the next gathering with the same purpose.
+  void end(bool gives_up);
 
   const Demand& demand() const { return demand_; }
   EditionId edition() const override { return demand_.edition; }
-  // Whether it wants the neuron for that pass.
+  // Whether the neuron is wanted for that pass.
   bool is_for(SiteId site, uint32_t step, EditionId edition, uint32_t neuron) const {
     return demand_.edition == edition && demand_.purpose.site == site && demand_.purpose.step == step &&
            wanted().contains(neuron);
   }
-  // Whether the neurons go to another memory from here.
-  bool passes_on() const { return demand_.purpose.client != context_.id; }
+  // The missing neurons, from which transfers are started.
+  FetchList& list() { return list_; }
+  bool asked_all() const { return list_.done(); }
+  Arrivals& arrivals() { return arrivals_; }
+  bool handed_out() const { return list_.done() && arrivals_.handed_out(); }
 
-  // ---- For a pass.
-
-  // Appends what can be computed and was not handed out before: neurons and their places, no more than a
-  // message can list. They keep their places until `computed`. Where results are added, they follow in the
-  // order of their numbers, all of a run together, since this is the order in which they are summed. Returns
-  // the move that some of them are waiting for: who computes them names it (Message::about). `units` is
-  // empty.
-  MessageId hand_out(std::vector<Unit>& units);
-  // The same where results are placed, for what is not here yet, which the first function leaves to this one.
-  MessageId hand_out_moving(std::vector<Unit>& units);
-  bool handed_out() const;  // everything was
-  // `computed_by` tells which message computes what was handed out since the last call, `computed` that this
-  // message is over.
-  void computed_by(MessageId message);
-  void computed(MessageId message);
-  // Whether a message computes neurons of a transfer that is not over.
-  bool is_followed(const Transfer& transfer) const { return follower(transfer) != followers_.end(); }
-
-  // ---- For another memory.
-
-  uint32_t place(uint32_t neuron) const override { return places_[neuron]; }
+  Status status() const override;
+  uint32_t place(uint32_t neuron) const override { return arrivals_.place(neuron); }
   const std::vector<uint32_t>& refused() const override { return refused_; }
   void took(std::span<const uint32_t> neurons) override;
-  bool took_some() const { return took_some_; }
-  void release_all_but(std::span<const uint32_t> neurons) override;
+  void stop() override;
+  void release_all_but(std::span<const uint32_t> neurons) override { arrivals_.release_all_but(neurons); }
 
  private:
-  bool is_for_us(const Transfer& transfer) const;
+  bool passes_on() const { return demand_.purpose.client != context_.id; }
+  bool is_usable(const Transfer& transfer) const;
+  Status begin();
   void take_over_wish();
   void withdraw_from_wish();
-  void sort_missing();
-  void adopt_transfers(std::vector<Transfer*>& surplus);
-  void note_residents();
+  void sort_absent();
+  void join(const std::vector<uint32_t>& absent);
+  void count(std::span<const uint32_t> neurons, uint64_t& counted);
+  void adopt_transfers();
   void note_refused(size_t asked_from);
-  void note_places(const Transfer& transfer);
-  // What computes neurons of a transfer that is not over; none until that message is posted.
-  struct Follower {
-    Transfer* transfer;
-    MessageId message;
-  };
-  using Followers = std::vector<Follower>;
-
-  MessageId hand_out_stretches(std::vector<Unit>& units);
-  bool can_follow(const Transfer& transfer) const;
-  void follow(Transfer& transfer);
-  Followers::const_iterator follower(const Transfer& transfer) const {
-    return std::ranges::find(followers_, &transfer, &Follower::transfer);
-  }
-  void wait_for(Transfer& transfer);
-  void leave(Transfer& transfer);
-  void set_source(uint32_t neuron, Transfer* transfer) {
-    source_[neuron] = transfer;
-    sourced_.push_back(neuron);
-  }
-  bool notes_places() const { return passes_on() || context_.sites[demand_.purpose.site].added; }
+  bool used(uint32_t neuron) const { return demand_.used == nullptr || demand_.used->contains(neuron); }
   const ActiveSet& wanted() const { return *demand_.wanted; }
 
   Context context_;
   Demand demand_;
-  ActiveSet kept_;  // what is wanted, where nobody else keeps it
-  // Valid at the beginning, or landed in the arena since, and not handed out yet.
-  std::vector<uint32_t> resident_;
-  std::vector<uint32_t> pinned_;    // those, and those that were handed out since
-  FetchList list_;                  // missing neurons
-  std::vector<Transfer*> awaited_;  // they fetch some of the others
-  // By neuron, with room for the largest site: a gathering writes, and clears, only what it is about.
-  std::vector<Transfer*> source_;  // which of them it is handed on from
-  std::vector<uint32_t> sourced_;  // neurons that have one
-  Followers followers_;
-  uint32_t next_ = 0;             // where results are added: the first of `wanted` that was not handed out
-  std::vector<uint32_t> places_;  // the place of a wanted one, kNowhere until it can be handed on
-  Status status_;
+  ActiveSet kept_;  // the wanted set, where the caller does not keep it
+  FetchList list_;
+  Arrivals arrivals_;
   std::vector<uint32_t> refused_;
   bool took_some_ = false;
-
-  // Used by one function each, kept for their memory.
-  std::vector<Transfer*> ours_;
-  std::vector<ToFetch> withdrawn_;
-  std::vector<uint32_t> missing_;
 };
 
 }  // namespace tierd

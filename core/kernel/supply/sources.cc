@@ -5,7 +5,7 @@
 
 #include "core/base/check.h"
 #include "core/kernel/residency.h"
-#include "core/kernel/supply/transfers.h"
+#include "core/kernel/supply/transfer.h"
 
 namespace tierd {
 namespace {

@@ -5,15 +5,14 @@
 namespace tierd {
 namespace {
 
-// So much one message brings, or one neuron: 20 us of a link of 25 GB/s.
+// The bytes of one message, or one neuron: 20 us of a link of 25 GB/s.
 constexpr uint64_t kAtOnceBytes = 512 << 10;
 
 }  // namespace
 
 Status SpareTime::start() {
   while (!asked_.empty()) {
-    if (!context_.dispatcher.can_post(static_cast<uint32_t>(context_.transfers.sources().size()))) return {};
-    if (std::ranges::any_of(context_.transfers.all(), &Transfer::meanwhile)) return {};
+    if (!context_.transfers.messages().can_post() || !under_way_.empty()) return {};
     Asked& asked = asked_.front();
     take_some(asked);
     if (!some_.empty()) TIERD_TRY(start_some(asked));
@@ -22,7 +21,7 @@ Status SpareTime::start() {
   return {};
 }
 
-// The next neurons that can be had, as many as a message should bring.
+// Takes the next neurons that can be fetched, as many as a message should list.
 void SpareTime::take_some(Asked& asked) {
   const auto& [edition, neurons] = asked.wanted;
   const uint64_t most = std::max<uint64_t>(1, kAtOnceBytes / context_.sites.editions[edition].slot_bytes);
@@ -39,23 +38,63 @@ Status SpareTime::start_some(const Asked& asked) {
   FetchList list{.purpose = {context_.sites.editions[edition].owner, kNoStep, context_.id},
                  .edition = edition,
                  .priority = Priority::migration,
-                 .any_order = true};
+                 .any_order = true,
+                 .waiter = this};
   TIERD_TRY(context_.admission.admit(some_, list));
   // A neuron that may not stay is not worth its message.
   std::erase_if(list.neurons, [](const ToFetch& of) { return !of.keep; });
   list.bypass = true;
   Status found = context_.sources.find(list);
-  while (found.ok() && !list.done()) {
-    const Transfers::Started started = context_.transfers.start(list);
-    if (started.empty()) break;
-    for (Transfer* const transfer : started) {
-      transfer->meanwhile = true;
-      transfer->moves_home = asked.moves_home;
-    }
-  }
+  if (found.ok()) (void)context_.transfers.start_all(list);
+  for (UnderWay& of : under_way_) of.moves_home = asked.moves_home;
   context_.admission.drop(list);
   context_.sources.leave(list);
   return found;
+}
+
+// A transfer that has failed, and that a pass wanted as well, waits for that pass alone.
+void SpareTime::end() {
+  asked_.clear();
+  for (uint32_t number = 0; number < under_way_.size(); ++number) {
+    Transfer* const transfer = under_way_[number].transfer;
+    if (transfer == nullptr || transfer->state != Transfer::State::failed) continue;
+    if (context_.transfers.leave(*transfer, *this)) context_.transfers.give_up(*transfer);
+    over(number);
+  }
+}
+
+uint32_t SpareTime::started(Transfer& transfer) {
+  under_way_.push_back({&transfer, false});
+  return static_cast<uint32_t>(under_way_.size() - 1);
+}
+
+void SpareTime::message_ended(const Done& done) {
+  moves_.push_back({done.start_ns, done.done_ns, done.n_done, done.bytes});
+}
+
+void SpareTime::landed(uint32_t number) {
+  if (under_way_[number].moves_home) move_home(*under_way_[number].transfer);
+  over(number);
+}
+
+void SpareTime::failed(uint32_t number, const Error& /*error*/) {
+  over(number);
+}
+
+void SpareTime::over(uint32_t number) {
+  under_way_[number].transfer = nullptr;
+  const auto is_over = [](const UnderWay& of) { return of.transfer == nullptr; };
+  if (std::ranges::all_of(under_way_, is_over)) under_way_.clear();
+}
+
+// Editions that are made of the transfer's are at home where that one is.
+void SpareTime::move_home(const Transfer& transfer) {
+  const std::vector<Edition>& editions = context_.sites.editions;
+  for (EditionId e = 0; e < editions.size(); ++e) {
+    if (e != transfer.edition && editions[e].made_of != transfer.edition) continue;
+    for (const uint32_t neuron : transfer.neurons)
+      context_.placement.move(e, neuron, static_cast<uint8_t>(context_.unit));
+  }
 }
 
 }  // namespace tierd

@@ -12,6 +12,15 @@ void sort_by_stretches(uint32_t in_stretch, FetchList& list) {
   });
 }
 
+bool next_is_ready(uint32_t in_stretch, const FetchList& list) {
+  const std::vector<ToFetch>& all = list.neurons;
+  const uint32_t stretch = all[list.next].neuron / in_stretch;
+  for (size_t i = list.next; i != all.size() && all[i].neuron / in_stretch == stretch; ++i) {
+    if (!list.ready(i)) return false;
+  }
+  return true;
+}
+
 bool NextStretches::takes_streams() const {
   return !std::ranges::all_of(taken(), &ToFetch::keep);
 }

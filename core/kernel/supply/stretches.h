@@ -26,6 +26,9 @@ namespace tierd {
 // follow each other like the stretches of one, and the argument is the same.
 void sort_by_stretches(uint32_t in_stretch, FetchList& list);
 
+// Whether nothing but room keeps transfers from taking the next stretch of a list that is not done.
+bool next_is_ready(uint32_t in_stretch, const FetchList& list);
+
 // A list that is not done, its neurons sorted by stretches.
 struct NextStretches {
   FetchList* list = nullptr;

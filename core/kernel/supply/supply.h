@@ -22,7 +22,11 @@
 #include "core/kernel/site.h"
 #include "core/kernel/strategies.h"
 #include "core/kernel/supply/admission.h"
+#include "core/kernel/supply/demand.h"
+#include "core/kernel/supply/fetch_list.h"
+#include "core/kernel/supply/fill.h"
 #include "core/kernel/supply/gathering.h"
+#include "core/kernel/supply/offer.h"
 #include "core/kernel/supply/sources.h"
 #include "core/kernel/supply/spare_time.h"
 #include "core/kernel/supply/transfers.h"
@@ -30,7 +34,7 @@
 
 namespace tierd {
 
-class Supply : public SourceMemory, private CompletionSink {
+class Supply : public SourceMemory {
  public:
   struct Options {
     MemoryId memory = 0;  // which one; its cache is asked
@@ -43,8 +47,7 @@ class Supply : public SourceMemory, private CompletionSink {
   };
   // Who waits at `changed` is woken by each message that ended. Everything referred to outlives the supply.
   Supply(Dispatcher& dispatcher, const SiteTable& sites, Strategies& strategies, Residency& residency,
-         Options options, Notice& changed);
-  ~Supply() override;
+         const Options& options, Notice& changed);
 
   // `begin_pass` gives up what was fetched ahead for passes that are over. What is posted after `end_pass`
   // belongs to no pass.
@@ -85,7 +88,10 @@ class Supply : public SourceMemory, private CompletionSink {
   // Fetches these before the first step, or between two, as far as there is room; `progress` hears of bytes
   // that landed, `stopping` says when to give up.
   Task<Status> fill(std::vector<WantedNeurons> wanted, std::function<void(uint64_t)> progress,
-                    std::function<bool()> stopping);
+                    std::function<bool()> stopping) {
+    return fill_.run(std::move(wanted), std::move(progress), std::move(stopping));
+  }
+
   // ---- What should be here, and can wait.
 
   // Until `end_pass`, while nobody computes from the memories next to this one, fetches from those what it
@@ -116,61 +122,41 @@ class Supply : public SourceMemory, private CompletionSink {
 
   const Residency& residency() const { return residency_; }
   // See Memory::held.
-  EditionId held_as(EditionId edition) const {
-    return options_.topology->memory(options_.memory).held_as(edition);
-  }
+  EditionId held_as(EditionId edition) const { return topology_.memory(memory_).held_as(edition); }
   const MemoryCounters& counters() const { return counters_; }
   // In the topology's order.
-  const std::vector<LinkCounters>& links() const { return links_; }
+  const std::vector<LinkCounters>& links() const { return transfers_.messages().links(); }
   void count_on(const MemoryCounters& from) { counters_ += from; }
-  void count_on(size_t link, const LinkCounters& from) { links_[link] += from; }
+  void count_on(size_t link, const LinkCounters& from) { transfers_.messages().count_on(link, from); }
 
  private:
-  void count(const Message& message, const Done& done, std::span<Transfer* const> transfers);
-  void on_done(const Message& message, const Done& done) override;
-  void landed(Transfer& transfer, uint64_t bytes);
-  void failed(Transfer& transfer, const Done& done, bool alone);
-  void try_again();
-  void give_up(Transfer& transfer);
-  void give_up(std::span<Transfer* const> transfers);
-  void waste(Transfer& transfer);
-  uint64_t position(SiteId site, uint32_t step) const { return uint64_t{step} * sites_.size() + site; }
-  bool is_over(const Purpose& purpose) const { return position(purpose.site, purpose.step) < over_before_; }
+  Gathering& open();
+  Result<Gathering*> begun(Gathering& gathering, const Status& status);
   void drop(FetchList& list);
-  void move_home(const Transfer& transfer);
   void drop_what_cannot_be_had(Wish& wish);
-  void tell_passed_on(const Gathering& gathering);
-  template <class Begin>
-  Result<Gathering*> open(Begin begin);
 
   Dispatcher& dispatcher_;
   const SiteTable& sites_;
-  Strategies& strategies_;
   Residency& residency_;
-  Options options_;
-  MemoryCounters counters_;
-  std::vector<LinkCounters> links_;         // [links into the memory]
-  std::vector<uint64_t> links_busy_until_;  // [links into the memory] when the latest message ended
+  const MemoryId memory_;
+  const Topology& topology_;
   const bool is_computed_from_;
-  uint64_t over_before_ = 0;  // passes before this position are over
-  Notice& changed_;
+  MemoryCounters counters_;
   Admission admission_;
   Sources sources_;
   Transfers transfers_;
   Wishes wishes_;
   SpareTime spare_time_;
+  Fill fill_;
 
   Gathering::Scratch scratch_;
   std::deque<Gathering> gatherings_;
   std::vector<Gathering*> open_;    // in the order in which they were made
   std::vector<Gathering*> unused_;  // ended, with their memory
 
-  // Used by one function each, kept for their memory.
+  // Used by `wish` alone, and kept for their memory.
   std::vector<uint32_t> missing_;
-  std::vector<uint32_t> present_;  // of those that are wished for
-
-  std::function<void(uint64_t)> fill_progress_;
-  Status fill_status_;
+  std::vector<uint32_t> present_;  // of the neurons that are wished for
 };
 
 }  // namespace tierd
