@@ -40,7 +40,7 @@ Scheduler::Scheduler(Dispatcher& dispatcher, const SiteTable& sites, Strategies&
     supply.read_attempts = options_.read_attempts;
     source_memories_[m] =
         &supplies_.emplace_back(dispatcher, sites, strategies, residencies[m], supply, changed_);
-    arenas_.add(dispatcher, residencies[m], supplies_.back(), memories[m], changed_);
+    arenas_.add(supplies_.back().context(), supplies_.back().admission());
   }
 }
 
@@ -198,13 +198,14 @@ Status Scheduler::admit(Current& current) {
       demand.purpose = {current.site, current.pass.step, unit_memory(u)};
       demand.edition = supply_of(u).held_as(share.edition);
       demand.agent = options_.topology.units[u].agent;
-      demand.wanted = share.neurons;
+      if (current.joins) {
+        demand.own = ActiveSet::all(share.neurons->size());  // the gathering stays when the pass is over
+      } else {
+        demand.wanted = share.neurons;
+      }
       demand.bypass = current.pass.bypass_caches;
       if (current.whole.size() != 0) demand.used = &current.active;
-      // One that joins others stays when the pass is over.
-      TIERD_ASSIGN(Gathering* const gathering,
-                   current.joins ? supply_of(u).gather(demand, ActiveSet::all(share.neurons->size()))
-                                 : supply_of(u).gather(demand));
+      TIERD_ASSIGN(Gathering* const gathering, supply_of(u).gather(demand));
       if (current.joins) {
         joint_runs_.add(current.site, current.pass, supply_of(u), *gathering);
       } else {
@@ -279,7 +280,7 @@ Status Scheduler::touch(const Current& current, UnitId unit, const PassPlan::Sha
   const tierd_set_view set =
       edition_set(held, sites_.editions[held], *used, current.pass.rows, TIERD_SET_TRUE);
   TIERD_TRY(strategies_.caches[unit_memory(unit) - 1u].call_if(&tierd_cache_1::touch, "touch", &set));
-  return supply_of(unit).expire(held);
+  return supply_of(unit).admission().expire(held);
 }
 
 // What each neuron gave to each row, compared with what was predicted.
@@ -347,7 +348,7 @@ Task<Status> Scheduler::split_anew() {
 
 Status Scheduler::take_fault() {
   TIERD_TRY(std::exchange(fault_, Status()));
-  for (Supply& supply : supplies_) TIERD_TRY(supply.take_fault());
+  for (Supply& supply : supplies_) TIERD_TRY(supply.admission().take_fault());
   return {};
 }
 
@@ -383,7 +384,7 @@ Task<Status> Scheduler::drain() {
   (void)co_await look_ahead_is_over();
   // The plugins' quarantine tells it from here on.
   fault_ = {};
-  for (Supply& supply : supplies_) (void)supply.take_fault();
+  for (Supply& supply : supplies_) (void)supply.admission().take_fault();
   co_return Status{};
 }
 

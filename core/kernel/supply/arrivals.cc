@@ -5,21 +5,18 @@
 
 namespace tierd {
 
-Arrivals::Arrivals(const Dispatcher& dispatcher, const SiteTable& sites, Residency& residency,
-                   Transfers& transfers)
-    : dispatcher_(dispatcher),
-      sites_(sites),
-      residency_(residency),
+Arrivals::Arrivals(const SupplyContext& context, Transfers& transfers)
+    : context_(context),
       transfers_(transfers),
-      source_(sites.most_neurons(), kNone),
-      places_(sites.most_neurons(), Offer::kNowhere) {}
+      source_(context.sites.most_neurons(), kNone),
+      places_(context.sites.most_neurons(), Offer::kNowhere) {}
 
 void Arrivals::begin(const Demand& demand, bool passes_on, std::vector<uint32_t>& absent) {
   demand_ = &demand;
   notes_places_ = passes_on || added();
   next_ = 0;
   status_ = {};
-  residency_.pin_valid(demand.edition, wanted(), resident_, absent);
+  context_.residency.pin_valid(demand.edition, wanted(), resident_, absent);
   pinned_.assign(resident_.begin(), resident_.end());
   for (const uint32_t neuron : absent) places_[neuron] = Offer::kNowhere;
 }
@@ -47,9 +44,8 @@ bool Arrivals::waits_for(const Transfer& transfer) const {
 void Arrivals::note_places() {
   if (!notes_places_) return;
   const EditionId edition = demand_->edition;
-  const std::span<const Residency::Neuron> all = residency_.neurons(edition);
-  for (const uint32_t neuron : resident_)
-    places_[neuron] = transfers_.places().in_arena(edition, all[neuron].slot);
+  const std::span<const Residency::Neuron> all = context_.residency.neurons(edition);
+  for (const uint32_t neuron : resident_) places_[neuron] = transfers_.arena_place(edition, all[neuron].slot);
   for (uint32_t number = 0; number < awaited_.size(); ++number) {
     const Awaited& awaited = awaited_[number];
     if (awaited.stage == Stage::here || can_follow(*awaited.transfer)) note_places(number);
@@ -57,13 +53,14 @@ void Arrivals::note_places() {
 }
 
 void Arrivals::note_places(uint32_t number) {
-  transfers_.places().each(*awaited_[number].transfer, [&](uint32_t neuron, uint32_t place) {
-    if (source_[neuron] == number) places_[neuron] = place;
-  });
+  const Transfer& transfer = *awaited_[number].transfer;
+  for (size_t i = 0; i < transfer.neurons.size(); ++i) {
+    if (source_[transfer.neurons[i]] == number) places_[transfer.neurons[i]] = transfer.places[i];
+  }
 }
 
 void Arrivals::end(std::vector<Transfer*>& surplus) {
-  residency_.unpin(demand_->edition, pinned_);
+  context_.residency.unpin(demand_->edition, pinned_);
   pinned_.clear();
   resident_.clear();
   for (Awaited& awaited : awaited_) {
@@ -106,7 +103,7 @@ void Arrivals::arrive(uint32_t number, bool followed) {
     pinned_.push_back(neuron);
   }
   const std::span<const uint32_t> here = std::span(pinned_).subspan(before);
-  residency_.pin(demand_->edition, here);
+  context_.residency.pin(demand_->edition, here);
   if (!followed) resident_.insert(resident_.end(), here.begin(), here.end());
 }
 
@@ -138,24 +135,26 @@ void Arrivals::hand_out(Awaited& awaited, Stage stage) {
 // Neurons of the transfer that are not wanted are left out, as are those that a site which shares the edition
 // has fetched meanwhile.
 void Arrivals::append(uint32_t number, std::vector<Unit>& units) const {
-  transfers_.places().each(*awaited_[number].transfer, [&](uint32_t neuron, uint32_t place) {
-    if (source_[neuron] == number) units.push_back({neuron, place});
-  });
+  const Transfer& transfer = *awaited_[number].transfer;
+  for (size_t i = 0; i < transfer.neurons.size(); ++i) {
+    if (source_[transfer.neurons[i]] == number) units.push_back({transfer.neurons[i], transfer.places[i]});
+  }
 }
 
 MessageId Arrivals::hand_out(std::vector<Unit>& units) {
   if (added()) return hand_out_stretches(units);
   const EditionId edition = demand_->edition;
-  const std::span<const Residency::Neuron> all = residency_.neurons(edition);
+  const std::span<const Residency::Neuron> all = context_.residency.neurons(edition);
   units.resize(resident_.size());
   std::ranges::transform(resident_, units.begin(), [&](uint32_t neuron) {
-    return Unit{neuron, transfers_.places().in_arena(edition, all[neuron].slot)};
+    return Unit{neuron, transfers_.arena_place(edition, all[neuron].slot)};
   });
   resident_.clear();
   for (uint32_t number = 0; number < awaited_.size(); ++number) {
     Awaited& awaited = awaited_[number];
     if (awaited.transfer == nullptr || awaited.stage != Stage::here) continue;
-    if (!units.empty() && units.size() + awaited.transfer->neurons.size() > dispatcher_.max_units()) break;
+    if (!units.empty() && units.size() + awaited.transfer->neurons.size() > context_.dispatcher.max_units())
+      break;
     hand_out(awaited, Stage::used);
     append(number, units);
   }
@@ -184,7 +183,7 @@ MessageId Arrivals::hand_out_stretches(std::vector<Unit>& units) {
     const uint32_t end = end_of_stretch(of_stretch);
     if (end == kNone) return move;
     if (!units.empty() && of_stretch != MessageId{} && of_stretch != move) return move;
-    if (!units.empty() && units.size() + (end - next_) > dispatcher_.max_units()) return move;
+    if (!units.empty() && units.size() + (end - next_) > context_.dispatcher.max_units()) return move;
     if (of_stretch != MessageId{}) move = of_stretch;
     for (; next_ != end; ++next_) {
       const uint32_t neuron = wanted()[next_];
@@ -206,7 +205,7 @@ MessageId Arrivals::hand_out_stretches(std::vector<Unit>& units) {
 // Returns the end in `wanted` of the stretch that begins at `next_`, or kNone where it cannot be handed out
 // yet. `move`: the one message that brings neurons of it that are on their way.
 uint32_t Arrivals::end_of_stretch(MessageId& move) const {
-  const uint32_t in_stretch = sites_[demand_->purpose.site].run;
+  const uint32_t in_stretch = site().run;
   const uint32_t stretch = wanted()[next_] / in_stretch;
   uint32_t end = next_;
   for (; end != wanted().size() && wanted()[end] / in_stretch == stretch; ++end) {

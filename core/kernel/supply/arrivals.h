@@ -10,9 +10,7 @@
 
 #include "core/base/result.h"
 #include "core/kernel/active_set.h"
-#include "core/kernel/post/dispatcher.h"
-#include "core/kernel/residency.h"
-#include "core/kernel/site.h"
+#include "core/kernel/supply/context.h"
 #include "core/kernel/supply/demand.h"
 #include "core/kernel/supply/offer.h"
 #include "core/kernel/supply/transfer.h"
@@ -23,7 +21,7 @@ namespace tierd {
 class Arrivals : public TransferWaiter {
  public:
   // Everything referred to outlives this.
-  Arrivals(const Dispatcher& dispatcher, const SiteTable& sites, Residency& residency, Transfers& transfers);
+  Arrivals(const SupplyContext& context, Transfers& transfers);
   Arrivals(const Arrivals&) = delete;
 
   // ---- For the gathering.
@@ -97,12 +95,11 @@ class Arrivals : public TransferWaiter {
   void note_places(uint32_t number);
   void arrive(uint32_t number, bool followed);
   bool leave(Awaited& awaited);
-  bool added() const { return sites_[demand_->purpose.site].added; }
-  const ActiveSet& wanted() const { return *demand_->wanted; }
+  const Site& site() const { return context_.sites[demand_->purpose.site]; }
+  bool added() const { return site().added; }
+  const ActiveSet& wanted() const { return demand_->set(); }
 
-  const Dispatcher& dispatcher_;
-  const SiteTable& sites_;
-  Residency& residency_;
+  const SupplyContext& context_;
   Transfers& transfers_;
   const Demand* demand_ = nullptr;
   bool notes_places_ = false;

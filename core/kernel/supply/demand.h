@@ -24,7 +24,8 @@ struct Demand {
 
   Purpose purpose;
   EditionId edition = kNoEdition;
-  const ActiveSet* wanted = nullptr;  // stays as it is until the demand has ended
+  const ActiveSet* wanted = nullptr;  // stays as it is until the demand has ended; NULL: it is `own`
+  ActiveSet own = {};
   // The agent that computes from the memory. Neurons that this agent moves into the memory are handed out
   // while they are on their way.
   uint16_t agent = kNoAgent;
@@ -33,6 +34,9 @@ struct Demand {
   // The neurons of `wanted` that are used; the others are only measured, and pass through staging. NULL: all
   // are used.
   const ActiveSet* used = nullptr;
+
+  const ActiveSet& set() const { return wanted != nullptr ? *wanted : own; }
+  bool uses(uint32_t neuron) const { return used == nullptr || used->contains(neuron); }
 };
 
 }  // namespace tierd

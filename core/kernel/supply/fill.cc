@@ -7,7 +7,7 @@ namespace tierd {
 Task<Status> Fill::run(std::vector<WantedNeurons> wanted, std::function<void(uint64_t)> progress,
                        std::function<bool()> stopping) {
   // g++ 12 with UBSan believes `this` to be null where a member that is a reference is awaited.
-  Notice& changed = changed_;
+  Notice& changed = context_.changed;
   progress_ = std::move(progress);
   std::vector<FetchList> lists;
   status_ = admit(std::move(wanted), lists);
@@ -35,7 +35,7 @@ Task<Status> Fill::run(std::vector<WantedNeurons> wanted, std::function<void(uin
 Status Fill::admit(std::vector<WantedNeurons> wanted, std::vector<FetchList>& lists) {
   for (WantedNeurons& from : wanted) {
     FetchList& list = lists.emplace_back();
-    list.purpose = {sites_.editions[from.edition].owner, 0, memory_};
+    list.purpose = {context_.sites.editions[from.edition].owner, 0, context_.id};
     list.edition = from.edition;
     list.priority = Priority::migration;
     list.any_order = true;

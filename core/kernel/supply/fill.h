@@ -7,9 +7,8 @@
 
 #include "core/base/result.h"
 #include "core/kernel/plugin_answer.h"
-#include "core/kernel/post/task.h"
-#include "core/kernel/site.h"
 #include "core/kernel/supply/admission.h"
+#include "core/kernel/supply/context.h"
 #include "core/kernel/supply/sources.h"
 #include "core/kernel/supply/transfers.h"
 
@@ -17,15 +16,9 @@ namespace tierd {
 
 class Fill : private TransferWaiter {
  public:
-  // Everything referred to outlives this. A message that ended wakes its waiter at `changed`.
-  Fill(MemoryId memory, const SiteTable& sites, Admission& admission, Sources& sources, Transfers& transfers,
-       Notice& changed)
-      : memory_(memory),
-        sites_(sites),
-        admission_(admission),
-        sources_(sources),
-        transfers_(transfers),
-        changed_(changed) {}
+  // Everything referred to outlives this.
+  Fill(const SupplyContext& context, Admission& admission, Sources& sources, Transfers& transfers)
+      : context_(context), admission_(admission), sources_(sources), transfers_(transfers) {}
 
   // Fetches the neurons, as far as there is room. `progress` is called with the bytes of each message that
   // landed, `stopping` returns whether to give up. Errors: of a read, plugin_fault, cancelled.
@@ -42,12 +35,10 @@ class Fill : private TransferWaiter {
   void failed(uint32_t number, const Error& error) override;
   Status admit(std::vector<WantedNeurons> wanted, std::vector<FetchList>& lists);
 
-  const MemoryId memory_;
-  const SiteTable& sites_;
+  const SupplyContext& context_;
   Admission& admission_;
   Sources& sources_;
   Transfers& transfers_;
-  Notice& changed_;
   std::function<void(uint64_t)> progress_;
   Status status_;
 };

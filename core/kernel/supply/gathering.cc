@@ -7,34 +7,25 @@
 
 namespace tierd {
 
-Gathering::Gathering(const Context& context)
-    : context_(context), arrivals_(context.dispatcher, context.sites, context.residency, context.transfers) {}
-
-Status Gathering::begin(Demand demand, ActiveSet wanted) {
-  kept_ = std::move(wanted);
-  demand.wanted = &kept_;
-  return begin(demand);
-}
-
-Status Gathering::begin(const Demand& demand) {
-  demand_ = demand;
+Status Gathering::begin(Demand demand) {
+  demand_ = std::move(demand);
   took_some_ = false;
-  list_.purpose = demand.purpose;
-  list_.edition = demand.edition;
-  list_.priority = demand.priority;
-  list_.bypass = demand.bypass;
-  list_.any_order = !context_.sites[demand.purpose.site].added;
+  list_.purpose = demand_.purpose;
+  list_.edition = demand_.edition;
+  list_.priority = demand_.priority;
+  list_.bypass = demand_.bypass;
+  list_.any_order = !context_.sites[demand_.purpose.site].added;
   list_.waiter = &arrivals_;
-  Scratch& scratch = context_.scratch;
+  Scratch& scratch = shared_.scratch;
   scratch.usable.clear();
   scratch.surplus.clear();
-  for (Transfer* transfer : context_.transfers.all()) {
+  for (Transfer* transfer : shared_.transfers.all()) {
     if (!is_usable(*transfer)) continue;
     for (const uint32_t neuron : transfer->neurons) scratch.coming[neuron] = transfer;
     scratch.usable.push_back(transfer);
   }
   if (!passes_on()) take_over_wish();
-  if (!context_.is_computed_from) withdraw_from_wish();
+  if (!context_.is_computed_from()) withdraw_from_wish();
   sort_absent();
   for (const ToFetch& of : list_.neurons) scratch.listed[of.neuron] = 0;
   for (const Transfer* transfer : scratch.usable) {
@@ -42,18 +33,18 @@ Status Gathering::begin(const Demand& demand) {
   }
   adopt_transfers();
   arrivals_.note_places();
-  const Status begun = begin();
-  context_.transfers.give_up(scratch.surplus);
+  const Status begun = admit();
+  shared_.transfers.give_up(scratch.surplus);
   return begun;
 }
 
 // Asks the cache and the sources about neurons that are missing.
-Status Gathering::begin() {
+Status Gathering::admit() {
   const size_t asked_from = list_.neurons.size();
-  TIERD_TRY(context_.admission.admit(context_.scratch.missing, list_));
+  TIERD_TRY(shared_.admission.admit(shared_.scratch.missing, list_));
   note_refused(asked_from);
   if (!list_.any_order) sort_by_stretches(context_.sites[demand_.purpose.site].run, list_);
-  return context_.sources.find(list_);
+  return shared_.sources.find(list_);
 }
 
 // Whether a transfer fetches neurons that may be of use. A block that is not shared is for the gathering that
@@ -67,16 +58,16 @@ bool Gathering::is_usable(const Transfer& transfer) const {
   return transfer.purpose == demand_.purpose && transfer.waiting.empty();
 }
 
-// A wish that was not worked off in time becomes part of the demand, as far as it was right.
+// Makes the neurons of a wish that were not fetched in time part of the list, as far as they are wanted.
 void Gathering::take_over_wish() {
   const auto [site, step, client] = demand_.purpose;
   const EditionId edition = demand_.edition;
-  Scratch& scratch = context_.scratch;
-  FetchList wish = context_.wishes.take(site, edition, step);
-  context_.sources.hand_over(wish, context_.transfers.all());
+  Scratch& scratch = shared_.scratch;
+  FetchList wish = shared_.wishes.take(site, edition, step);
+  shared_.sources.hand_over(wish, shared_.transfers.all());
   for (; !wish.done(); ++wish.next) {
     const auto [neuron, keep, source] = wish.neurons[wish.next];
-    // A site that shares the edition may have fetched it since.
+    // A site that shares the edition may have fetched the neuron since.
     const bool needed =
         keep || (scratch.coming[neuron] == nullptr && context_.residency.slot(edition, neuron) == kNoSlot);
     if (needed && wanted().contains(neuron)) {
@@ -88,12 +79,12 @@ void Gathering::take_over_wish() {
   }
 }
 
-// Wanted neurons are not left to a wish of this memory's own, whose turn may come late.
+// Takes wanted neurons out of this memory's own wish for the pass, whose turn may come late.
 void Gathering::withdraw_from_wish() {
   const auto [site, step, client] = demand_.purpose;
-  Scratch& scratch = context_.scratch;
+  Scratch& scratch = shared_.scratch;
   scratch.withdrawn.clear();
-  context_.wishes.withdraw(site, demand_.edition, step, wanted(), scratch.withdrawn);
+  shared_.wishes.withdraw(site, demand_.edition, step, wanted(), scratch.withdrawn);
   for (const auto& [neuron, keep, source] : scratch.withdrawn) {
     if (!keep && scratch.coming[neuron] != nullptr) continue;
     scratch.listed[neuron] = 1;
@@ -105,15 +96,15 @@ void Gathering::withdraw_from_wish() {
 // asked about.
 void Gathering::sort_absent() {
   const EditionId edition = demand_.edition;
-  Scratch& scratch = context_.scratch;
+  Scratch& scratch = shared_.scratch;
   std::vector<uint32_t>& missing = scratch.missing;
   missing.clear();
   arrivals_.begin(demand_, passes_on(), missing);
   UseCounters& counters = passes_on() ? context_.counters.passed_on : context_.counters;
   count(arrivals_.resident(), counters.resident_bytes);
   count(missing, counters.streamed_bytes);
-  counters.hits +=
-      static_cast<uint64_t>(std::ranges::count_if(arrivals_.resident(), [&](uint32_t n) { return used(n); }));
+  counters.hits += static_cast<uint64_t>(
+      std::ranges::count_if(arrivals_.resident(), [&](uint32_t n) { return demand_.uses(n); }));
   size_t to_ask = 0;
   const Transfer* last = nullptr;
   uint32_t number = 0;  // of the last transfer
@@ -124,16 +115,16 @@ void Gathering::sort_absent() {
       ++counters.staged;
       continue;
     }
-    if (!used(neuron)) {
+    if (!demand_.uses(neuron)) {
       if (scratch.listed[neuron] == 0) list_.neurons.push_back({neuron, false});
       continue;
     }
     ++counters.misses;
     if (scratch.listed[neuron] != 0) continue;
     if (context_.residency.leased(edition, neuron)) {
-      // Admitted for a later site that shares the edition (a tied head), and not asked for yet. What another
-      // gathering has not asked for yet is fetched twice.
-      list_.neurons.push_back({neuron, context_.wishes.claim(edition, neuron)});
+      // Admitted for a later site that shares the edition (a tied head), and not fetched yet. A neuron that
+      // is in another gathering's list is fetched twice.
+      list_.neurons.push_back({neuron, shared_.wishes.claim(edition, neuron)});
       continue;
     }
     missing[to_ask++] = neuron;
@@ -144,24 +135,25 @@ void Gathering::sort_absent() {
 void Gathering::count(std::span<const uint32_t> neurons, uint64_t& counted) {
   UseCounters& counters = passes_on() ? context_.counters.passed_on : context_.counters;
   const std::vector<uint32_t>& bytes = context_.sites.editions[demand_.edition].bytes;
-  for (const uint32_t neuron : neurons) (used(neuron) ? counted : counters.measured_bytes) += bytes[neuron];
+  for (const uint32_t neuron : neurons)
+    (demand_.uses(neuron) ? counted : counters.measured_bytes) += bytes[neuron];
 }
 
 void Gathering::adopt_transfers() {
-  for (Transfer* transfer : context_.scratch.usable) {
+  for (Transfer* transfer : shared_.scratch.usable) {
     const BlockTransfer* const block = in_block(*transfer);
     if (arrivals_.waits_for(*transfer)) {
-      if (demand_.priority == Priority::demand) context_.transfers.demand(*transfer);
+      if (demand_.priority == Priority::demand) shared_.transfers.demand(*transfer);
     } else if (block != nullptr && !block->shared) {
-      context_.scratch.surplus.push_back(transfer);
+      shared_.scratch.surplus.push_back(transfer);
     }
   }
 }
 
-// The list has those that were admitted in the order in which they were asked about.
+// Notes the missing neurons that are not in the list, which has the others in the order of `missing`.
 void Gathering::note_refused(size_t asked_from) {
   refused_.clear();
-  const std::vector<uint32_t>& missing = context_.scratch.missing;
+  const std::vector<uint32_t>& missing = shared_.scratch.missing;
   if (list_.neurons.size() - asked_from == missing.size()) return;
   size_t admitted = asked_from;
   for (const uint32_t neuron : missing) {
@@ -174,8 +166,8 @@ void Gathering::note_refused(size_t asked_from) {
 }
 
 void Gathering::stop() {
-  context_.admission.drop(list_);
-  context_.sources.leave(list_);
+  shared_.admission.drop(list_);
+  shared_.sources.leave(list_);
 }
 
 void Gathering::end(bool gives_up) {
@@ -184,8 +176,8 @@ void Gathering::end(bool gives_up) {
   stop();
   list_.neurons.clear();
   list_.next = 0;
-  if (passes_on() && took_some_ && !demand_.bypass) context_.admission.passed_on(demand_.edition, wanted());
-  if (gives_up) context_.transfers.give_up(surplus);
+  if (passes_on() && took_some_ && !demand_.bypass) shared_.admission.passed_on(demand_.edition, wanted());
+  if (gives_up) shared_.transfers.give_up(surplus);
 }
 
 void Gathering::took(std::span<const uint32_t> neurons) {

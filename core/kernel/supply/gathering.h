@@ -1,37 +1,36 @@
 // A gathering brings the neurons of one edition together in one memory, for one use of them.
 //
-// The problem: a pass wants to compute from neurons of which some are resident, some were asked for ahead of
-// time, some are on their way for another site that shares the edition, and the rest must be fetched, for
-// which the cache has to make room and a memory below may have to fetch first. Another memory that fetches
-// from this one wants the same. Transfers end in any order, at any time, and may fail; no slot may be
-// evicted, and no block overwritten, before the neurons in it were used; and if the pass fails in between,
-// everything that was leased, pinned or asked for must be returned.
+// The problem. A pass computes from neurons of which some are resident, some are on their way because they
+// were foreseen or because another site shares the edition, and the rest must be fetched: the cache has to
+// make room for them, and a memory below may have to fetch them first. Another memory that fetches from this
+// one has the same problem. Transfers end in any order and may fail. No slot may be evicted, and no block
+// overwritten, before its neurons were used; and if a pass fails, everything that it leased or pinned must be
+// returned.
 //
-// A gathering is the list of what one use still needs. It decides at the beginning, in one go, what happens
-// to each neuron; what comes after that follows the transfers:
+// The class. A gathering decides once, when it begins, what happens to each wanted neuron: pinned, awaited,
+// or listed to be fetched. The list is a FetchList, everything that is in the memory or on its way is in
+// Arrivals.
 //
-//   1. Supply::gather makes it, for a pass (Scheduler::admit) or for the memory above (Sources::find).
-//   2. `begin` pins what is valid (Arrivals::begin), takes over the wish for this pass that was not worked
-//      off (Wishes::take), joins transfers that are under way (Arrivals::join), asks the cache about what
-//      nothing fetches yet (Admission::admit), and finds for it where it is fetched from (Sources::find).
-//      What is left to fetch is in `list`.
-//   3. Supply::fetch starts transfers from the list as far as there is room (Transfers::start_all), in the
-//      order in which gatherings were made, once a turn until the list is done. Each started transfer is
-//      awaited (Arrivals::started).
-//   4. A transfer ends (Transfers::on_done): its neurons are noted as arrived (Arrivals::landed), or the
-//      gathering fails (Arrivals::failed).
-//   5. A pass hands out what has arrived to a message (Arrivals::hand_out, computed_by), and when this
-//      message has ended, blocks are given back (Arrivals::computed). The memory above starts transfers of
-//      what has arrived (Offer::place), and when those have ended, blocks are given back (Offer::took).
-//      Steps 3 to 5 repeat in any order.
-//   6. Supply::close ends it, whether everything was used or not: the pass calls it
-//      (Scheduler::end_gatherings, JointRuns), or Sources when the last list or transfer of the memory above
-//      lets go of the offer. `end` unpins, gives back the slots of neurons that no transfer has taken, tells
-//      the cache what the memory above has taken, and gives up transfers that have no other waiter.
-//
-// The contract: between `begin` and `end` a neuron that is pinned, or in a block of an awaited transfer,
-// stays where it is. After a failure of `begin` or of a transfer, `status` says why, nothing more of the list
-// needs to be fetched, and `end` is called all the same. One thread; no function waits.
+// The contract, in the order of the calls:
+//   1. Supply::gather begins a gathering, for a pass (Scheduler::admit) or for a memory above
+//   (Sources::find).
+//   2. Gathering::begin pins valid neurons (Arrivals::begin), takes over what is left of the wish for the
+//   pass
+//      (Wishes::take), joins transfers that are under way (Arrivals::join), asks the cache about the others
+//      (Admission::admit), and finds their sources (Sources::find). The list is complete then.
+//   3. Supply::fetch starts transfers from the list, once a turn and as far as there is room
+//      (Transfers::start_all), gatherings in the order in which they began. Arrivals::started notes each.
+//   4. Transfers::on_done ends a transfer: Arrivals::landed, or for good Arrivals::failed.
+//   5. A pass hands out what has arrived to a message (Arrivals::hand_out, computed_by); when the message has
+//      ended, Arrivals::computed gives blocks back. A memory above starts transfers of what has arrived
+//      (Offer::place); when they have ended, Offer::took gives blocks back.
+//   6. Supply::close ends the gathering, also one that has failed: called by Scheduler::end_gatherings, by
+//      JointRuns, or by Sources when the memory above lets go of the offer. Gathering::end unpins, returns
+//      the slots of neurons that no transfer has taken, tells the cache what the memory above has fetched,
+//      and gives up transfers without another waiter.
+// Steps 3 to 5 repeat, in any order. From 2 to 6 a pinned neuron, and a neuron in a block of an awaited
+// transfer, stays where it is; a block may go earlier, in step 5. Once `status` is not ok nothing more needs
+// to be fetched, and 6 follows. All calls are on the kernel's thread, and none waits.
 #pragma once
 
 #include <cstddef>
@@ -41,12 +40,9 @@
 
 #include "core/base/result.h"
 #include "core/kernel/active_set.h"
-#include "core/kernel/counters.h"
-#include "core/kernel/post/dispatcher.h"
-#include "core/kernel/residency.h"
-#include "core/kernel/site.h"
 #include "core/kernel/supply/admission.h"
 #include "core/kernel/supply/arrivals.h"
+#include "core/kernel/supply/context.h"
 #include "core/kernel/supply/demand.h"
 #include "core/kernel/supply/fetch_list.h"
 #include "core/kernel/supply/offer.h"
@@ -69,28 +65,21 @@ class Gathering : public Offer {
     std::vector<uint32_t> missing;
     explicit Scratch(const SiteTable& sites) : coming(sites.most_neurons()), listed(sites.most_neurons()) {}
   };
-  // The memory, which all its gatherings share. Everything referred to outlives them.
-  struct Context {
-    MemoryId id;
-    const Dispatcher& dispatcher;
-    const SiteTable& sites;
-    Residency& residency;
+  // The parts of the memory that all its gatherings share. Everything referred to outlives them.
+  struct Shared {
     Transfers& transfers;
     Admission& admission;
     Wishes& wishes;
     Sources& sources;
-    MemoryCounters& counters;
     Scratch& scratch;
-    bool is_computed_from;  // else blocks that were fetched ahead are shared by all gatherings of their pass
   };
-  explicit Gathering(const Context& context);
+  Gathering(const SupplyContext& context, const Shared& shared)
+      : context_(context), shared_(shared), arrivals_(context, shared.transfers) {}
   Gathering(const Gathering&) = delete;
 
   // Error: plugin_fault.
-  Status begin(const Demand& demand);
-  // The same with a set that the gathering keeps; `demand` has none.
-  Status begin(Demand demand, ActiveSet wanted);
-  // `gives_up`: false leaves transfers without another waiter to the next gathering with the same purpose.
+  Status begin(Demand demand);
+  // `gives_up` false: leaves transfers without another waiter to the next gathering with the same purpose.
   void end(bool gives_up);
 
   const Demand& demand() const { return demand_; }
@@ -116,7 +105,7 @@ class Gathering : public Offer {
  private:
   bool passes_on() const { return demand_.purpose.client != context_.id; }
   bool is_usable(const Transfer& transfer) const;
-  Status begin();
+  Status admit();
   void take_over_wish();
   void withdraw_from_wish();
   void sort_absent();
@@ -124,12 +113,11 @@ class Gathering : public Offer {
   void count(std::span<const uint32_t> neurons, uint64_t& counted);
   void adopt_transfers();
   void note_refused(size_t asked_from);
-  bool used(uint32_t neuron) const { return demand_.used == nullptr || demand_.used->contains(neuron); }
-  const ActiveSet& wanted() const { return *demand_.wanted; }
+  const ActiveSet& wanted() const { return demand_.set(); }
 
-  Context context_;
+  const SupplyContext& context_;
+  const Shared shared_;
   Demand demand_;
-  ActiveSet kept_;  // the wanted set, where the caller does not keep it
   FetchList list_;
   Arrivals arrivals_;
   std::vector<uint32_t> refused_;

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "core/kernel/residency.h"
 #include "core/kernel/supply/transfer.h"
 
 namespace tierd {
@@ -22,14 +21,13 @@ std::vector<uint32_t> moved_from(const Offer& below, std::span<Transfer* const> 
 
 }  // namespace
 
-Sources::Sources(const Topology& topology, MemoryId memory, std::span<SourceMemory* const> memories,
-                 Residency& residency)
-    : memory_(memory), memories_(memories), residency_(residency) {
-  const MemoryId over = topology.memory(memory).over;
-  TIERD_CHECK(over < memory);
+Sources::Sources(const SupplyContext& context, std::span<SourceMemory* const> memories)
+    : context_(context), memories_(memories) {
+  const MemoryId over = context.memory().over;
+  TIERD_CHECK(over < context.id);
   bool reached = false;
-  for (const Link& link : topology.links) {
-    if (link.to != memory) continue;
+  for (const Link& link : context.topology.links) {
+    if (link.to != context.id) continue;
     if (link.from == over) {
       over_ = static_cast<uint8_t>(sources_.size());
       reached = true;
@@ -51,11 +49,11 @@ Status Sources::find(FetchList& list) {
   for (size_t s = 0; s < sources_.size(); ++s) {
     if (sources_[s] == kStore || wanted[s].empty()) continue;
     std::ranges::sort(wanted[s]);
-    const Demand demand{.purpose = {list.purpose.site, list.purpose.step, memory_},
-                        .edition = list.edition,
-                        .priority = list.priority,
-                        .bypass = list.bypass};
-    auto below = memory(s).offer(demand, ActiveSet::of(std::move(wanted[s])));
+    auto below = memory(s).offer({.purpose = {list.purpose.site, list.purpose.step, context_.id},
+                                  .edition = list.edition,
+                                  .own = ActiveSet::of(std::move(wanted[s])),
+                                  .priority = list.priority,
+                                  .bypass = list.bypass});
     if (!below.ok()) {
       leave(list);
       return below.error();
@@ -78,7 +76,7 @@ void Sources::drop_refused(FetchList& list) {
   const auto refused = [&](const ToFetch& of) {
     const Offer* const below = list.below[of.source];
     if (below == nullptr || !std::ranges::binary_search(below->refused(), of.neuron)) return false;
-    if (of.keep) residency_.abandon(list.edition, of.neuron);
+    if (of.keep) context_.residency.abandon(list.edition, of.neuron);
     return true;
   };
   const auto from = list.neurons.begin() + static_cast<std::ptrdiff_t>(list.next);

@@ -12,7 +12,7 @@ constexpr uint64_t kAtOnceBytes = 512 << 10;
 
 Status SpareTime::start() {
   while (!asked_.empty()) {
-    if (!context_.transfers.messages().can_post() || !under_way_.empty()) return {};
+    if (!transfers_.messages().can_post() || !under_way_.empty()) return {};
     Asked& asked = asked_.front();
     take_some(asked);
     if (!some_.empty()) TIERD_TRY(start_some(asked));
@@ -28,7 +28,7 @@ void SpareTime::take_some(Asked& asked) {
   some_.clear();
   for (; asked.next < neurons.size() && some_.size() < most; ++asked.next) {
     const uint32_t neuron = neurons[asked.next];
-    if (context_.residency.slot(edition, neuron) == kNoSlot && context_.sources.next_to(edition, neuron))
+    if (context_.residency.slot(edition, neuron) == kNoSlot && sources_.next_to(edition, neuron))
       some_.push_back(neuron);
   }
 }
@@ -40,15 +40,15 @@ Status SpareTime::start_some(const Asked& asked) {
                  .priority = Priority::migration,
                  .any_order = true,
                  .waiter = this};
-  TIERD_TRY(context_.admission.admit(some_, list));
+  TIERD_TRY(admission_.admit(some_, list));
   // A neuron that may not stay is not worth its message.
   std::erase_if(list.neurons, [](const ToFetch& of) { return !of.keep; });
   list.bypass = true;
-  Status found = context_.sources.find(list);
-  if (found.ok()) (void)context_.transfers.start_all(list);
+  Status found = sources_.find(list);
+  if (found.ok()) (void)transfers_.start_all(list);
   for (UnderWay& of : under_way_) of.moves_home = asked.moves_home;
-  context_.admission.drop(list);
-  context_.sources.leave(list);
+  admission_.drop(list);
+  sources_.leave(list);
   return found;
 }
 
@@ -58,7 +58,7 @@ void SpareTime::end() {
   for (uint32_t number = 0; number < under_way_.size(); ++number) {
     Transfer* const transfer = under_way_[number].transfer;
     if (transfer == nullptr || transfer->state != Transfer::State::failed) continue;
-    if (context_.transfers.leave(*transfer, *this)) context_.transfers.give_up(*transfer);
+    if (transfers_.leave(*transfer, *this)) transfers_.give_up(*transfer);
     over(number);
   }
 }
@@ -90,10 +90,10 @@ void SpareTime::over(uint32_t number) {
 // Editions that are made of the transfer's are at home where that one is.
 void SpareTime::move_home(const Transfer& transfer) {
   const std::vector<Edition>& editions = context_.sites.editions;
+  const auto unit = static_cast<uint8_t>(context_.topology.unit_of(context_.id));
   for (EditionId e = 0; e < editions.size(); ++e) {
     if (e != transfer.edition && editions[e].made_of != transfer.edition) continue;
-    for (const uint32_t neuron : transfer.neurons)
-      context_.placement.move(e, neuron, static_cast<uint8_t>(context_.unit));
+    for (const uint32_t neuron : transfer.neurons) placement_.move(e, neuron, unit);
   }
 }
 

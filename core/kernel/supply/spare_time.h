@@ -9,13 +9,10 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/kernel/flow.h"
 #include "core/kernel/placement.h"
 #include "core/kernel/plugin_answer.h"
-#include "core/kernel/post/dispatcher.h"
-#include "core/kernel/residency.h"
-#include "core/kernel/site.h"
 #include "core/kernel/supply/admission.h"
+#include "core/kernel/supply/context.h"
 #include "core/kernel/supply/sources.h"
 #include "core/kernel/supply/transfers.h"
 
@@ -31,18 +28,14 @@ struct SpareMove {
 
 class SpareTime : private TransferWaiter {
  public:
-  // The memory. Everything referred to outlives this.
-  struct Context {
-    MemoryId id;
-    UnitId unit;  // that computes from it
-    const SiteTable& sites;
-    const Residency& residency;
-    Placement& placement;
-    Admission& admission;
-    Sources& sources;
-    Transfers& transfers;
-  };
-  explicit SpareTime(const Context& context) : context_(context) {}
+  // Everything referred to outlives this.
+  SpareTime(const SupplyContext& context, Placement& placement, Admission& admission, Sources& sources,
+            Transfers& transfers)
+      : context_(context),
+        placement_(placement),
+        admission_(admission),
+        sources_(sources),
+        transfers_(transfers) {}
 
   // Appends neurons to those that will be fetched. Neurons that are in the memory by then, or on their way,
   // or in no memory next to this one, are left out. `moves_home`: the unit is the home of those that landed.
@@ -78,7 +71,11 @@ class SpareTime : private TransferWaiter {
   void failed(uint32_t number, const Error& error) override;
   void over(uint32_t number);
 
-  Context context_;
+  const SupplyContext& context_;
+  Placement& placement_;
+  Admission& admission_;
+  Sources& sources_;
+  Transfers& transfers_;
   std::deque<Asked> asked_;
   std::vector<UnderWay> under_way_;  // the transfers of the last start; empty once all are over
   std::vector<uint32_t> some_;       // of one message

@@ -38,7 +38,7 @@ struct NextStretches {
   std::span<const ToFetch> taken() const {
     return std::span(list->neurons).subspan(list->next, end - list->next);
   }
-  bool takes_streams() const;  // whether some of them pass through staging
+  bool takes_streams() const;  // whether some of the taken neurons pass through staging
 };
 
 // Takes whole stretches of `in_stretch` numbers, the lowest first and of all sites together, as many as

@@ -9,19 +9,12 @@ namespace tierd {
 
 Supply::Supply(Dispatcher& dispatcher, const SiteTable& sites, Strategies& strategies, Residency& residency,
                const Options& options, Notice& changed)
-    : dispatcher_(dispatcher),
-      sites_(sites),
-      residency_(residency),
-      memory_(options.memory),
-      topology_(*options.topology),
-      is_computed_from_(topology_.unit_of(memory_) != Topology::kNoUnit),
-      admission_(sites.editions, strategies, memory_, residency, counters_, dispatcher),
-      sources_(topology_, memory_, options.memories, residency),
-      transfers_(dispatcher, sites, residency, admission_, sources_, counters_,
-                 {memory_, &topology_, options.describe_extent, options.read_attempts}, changed),
-      spare_time_({memory_, topology_.unit_of(memory_), sites, residency, *options.placement, admission_,
-                   sources_, transfers_}),
-      fill_(memory_, sites, admission_, sources_, transfers_, changed),
+    : context_{options.memory, dispatcher, sites, *options.topology, residency, counters_, changed},
+      admission_(context_, strategies),
+      sources_(context_, options.memories),
+      transfers_(context_, admission_, sources_, {options.describe_extent, options.read_attempts}),
+      spare_time_(context_, *options.placement, admission_, sources_, transfers_),
+      fill_(context_, admission_, sources_, transfers_),
       scratch_(sites) {}
 
 void Supply::begin_pass(SiteId site, uint32_t step) {
@@ -34,36 +27,22 @@ void Supply::end_pass() {
   spare_time_.end();
 }
 
-Gathering& Supply::open() {
+Result<Gathering*> Supply::gather(Demand demand) {
   if (unused_.empty()) {
-    unused_.push_back(&gatherings_.emplace_back(Gathering::Context{memory_, dispatcher_, sites_, residency_,
-                                                                   transfers_, admission_, wishes_, sources_,
-                                                                   counters_, scratch_, is_computed_from_}));
+    const Gathering::Shared shared{transfers_, admission_, wishes_, sources_, scratch_};
+    unused_.push_back(&gatherings_.emplace_back(context_, shared));
   }
-  Gathering& gathering = *open_.emplace_back(unused_.back());
+  Gathering* const gathering = open_.emplace_back(unused_.back());
   unused_.pop_back();
-  return gathering;
+  const Status begun = gathering->begin(std::move(demand));
+  if (begun.ok()) return gathering;
+  close(*gathering);
+  return begun.error();
 }
 
-Result<Gathering*> Supply::begun(Gathering& gathering, const Status& status) {
-  if (status.ok()) return &gathering;
-  close(gathering);
-  return status.error();
-}
-
-Result<Gathering*> Supply::gather(const Demand& demand) {
-  Gathering& gathering = open();
-  return begun(gathering, gathering.begin(demand));
-}
-
-Result<Gathering*> Supply::gather(const Demand& demand, ActiveSet wanted) {
-  Gathering& gathering = open();
-  return begun(gathering, gathering.begin(demand, std::move(wanted)));
-}
-
-Result<Offer*> Supply::offer(Demand demand, ActiveSet wanted) {
+Result<Offer*> Supply::offer(Demand demand) {
   demand.edition = held_as(demand.edition);
-  TIERD_ASSIGN(Gathering* const gathering, gather(demand, std::move(wanted)));
+  TIERD_ASSIGN(Gathering* const gathering, gather(std::move(demand)));
   return gathering;
 }
 
@@ -73,7 +52,7 @@ void Supply::close(Gathering& gathering, bool gives_up) {
   unused_.push_back(&gathering);
 }
 
-// One that must wait for room keeps those behind it waiting: see sort_by_stretches.
+// A gathering that must wait for room keeps those behind it waiting: see sort_by_stretches.
 void Supply::fetch() {
   transfers_.try_again();
   for (Gathering* const gathering : open_) {
@@ -85,31 +64,32 @@ void Supply::fetch() {
 Status Supply::wish(std::span<const Wished> wanted, uint32_t step, bool bypass) {
   Wish wish;
   wish.step = step;
+  const bool shares_blocks = !context_.is_computed_from();
   for (const auto& [site, edition, neurons] : wanted) {
-    const std::span<const Residency::Neuron> here = residency_.neurons(edition);
+    const std::span<const Residency::Neuron> here = context_.residency.neurons(edition);
     missing_.clear();
     present_.clear();
-    // What the memories above have asked for comes for their sake.
+    // Neurons that memories above have demanded are fetched for those.
     const auto is_gathered = [&](uint32_t neuron) {
-      return !is_computed_from_ && std::ranges::any_of(open_, [&](const Gathering* of) {
-        return of->is_for(site, step, edition, neuron);
-      });
+      return shares_blocks && std::ranges::any_of(open_, [&](const Gathering* of) {
+               return of->is_for(site, step, edition, neuron);
+             });
     };
     for (const uint32_t neuron : neurons) {
       if (here[neuron].slot == kNoSlot && !is_gathered(neuron)) missing_.push_back(neuron);
       if (here[neuron].state == Residency::State::valid) present_.push_back(neuron);
     }
     if (missing_.empty()) continue;
-    FetchList part{.purpose = {site, step, memory_},
+    FetchList part{.purpose = {site, step, context_.id},
                    .edition = edition,
                    .priority = Priority::prefetch,
                    .bypass = bypass,
-                   .any_order = !sites_[site].added};
-    // Nobody makes room for a neuron that is used at the same time: it would only be fetched again.
-    residency_.pin(edition, present_);
+                   .any_order = !context_.sites[site].added};
+    // A victim that the same pass uses would only be fetched again: pinned, it cannot be one.
+    context_.residency.pin(edition, present_);
     Status admitted = admission_.admit(missing_, part);
-    residency_.unpin(edition, present_);
-    if (admitted.ok() && sites_[site].added) sort_by_stretches(sites_[site].run, part);
+    context_.residency.unpin(edition, present_);
+    if (admitted.ok() && context_.sites[site].added) sort_by_stretches(context_.sites[site].run, part);
     if (admitted.ok()) {
       admitted = sources_.find(part);
       if (!admitted.ok()) drop(part);
@@ -134,11 +114,11 @@ void Supply::end_step(uint32_t step) {
 }
 
 void Supply::pump() {
-  // The room that a demand waits for is not given to the look-ahead.
+  // Look-ahead does not take the room that a demand waits for.
   const auto waits_for_room = [&](Gathering* gathering) {
     const FetchList& list = gathering->list();
     return list.priority != Priority::prefetch && !list.done() &&
-           next_is_ready(sites_[list.purpose.site].run, list);
+           next_is_ready(context_.sites[list.purpose.site].run, list);
   };
   if (std::ranges::any_of(open_, waits_for_room)) return;
   for (Gathering* const gathering : open_) {
@@ -161,7 +141,7 @@ void Supply::pump() {
 void Supply::drop_what_cannot_be_had(Wish& wish) {
   for (FetchList& part : wish.parts) {
     if (Sources::status(part).ok()) continue;
-    ++counters_.prefetch_failed;
+    ++context_.counters.prefetch_failed;
     drop(part);
   }
 }

@@ -16,7 +16,7 @@ namespace tierd {
 
 class TransferWaiter;
 
-// What both kinds have in common.
+// The part that both kinds have in common.
 struct Transfer {
   // moving: its message is under way. abandoned: the same, and its neurons are not wanted any more. failed:
   // it will be tried again.
@@ -37,6 +37,7 @@ struct Transfer {
   uint32_t attempts = 0;
   std::vector<Waiting> waiting = {};
   std::vector<uint32_t> neurons = {};
+  std::vector<uint32_t> places = {};  // [neurons] where each one goes, in units of kPlaceUnit
 
   bool into_arena() const { return into_arena_; }
   bool under_way() const { return state == State::moving || state == State::abandoned; }
@@ -48,12 +49,12 @@ struct Transfer {
   bool into_arena_;
 };
 
-// It is over once its neurons have landed in their slots, which residency knows.
+// A transfer into slots of the arena. It is over once its neurons have landed: residency has them then.
 struct ArenaTransfer : Transfer {
   ArenaTransfer() : Transfer(true) {}
 };
 
-// It has a staging block, and is over once the block is given back.
+// A transfer into a staging block. It is over once the block is given back.
 struct BlockTransfer : Transfer {
   // For all gatherings of a pass, until the pass is over.
   struct Shared {
@@ -77,7 +78,8 @@ inline const BlockTransfer* in_block(const Transfer& transfer) {
 // Waits for transfers, and hears what becomes of them.
 class TransferWaiter {
  public:
-  // What a waiter needs when a transfer has failed; the last one that any waiter answers counts.
+  // Whether a waiter needs another attempt at a transfer that has failed. The greatest answer of all waiters
+  // counts.
   enum class Retry : uint8_t { needless, as_it_was, as_demand, impossible };
 
   virtual ~TransferWaiter() = default;
@@ -85,10 +87,10 @@ class TransferWaiter {
   virtual uint32_t started(Transfer& transfer) = 0;
   // A message with one of its transfers has ended, well or not.
   virtual void message_ended(const Done& /*done*/) {}
-  // The neurons are there. What has landed in the arena is over, and is not waited for any more.
+  // The neurons have landed. A transfer into the arena is over then, and waited for no more.
   virtual void landed(uint32_t number) = 0;
   virtual Retry retry(uint32_t number) const = 0;
-  // The transfer is not tried again, and over.
+  // The transfer has failed for good, and is over.
   virtual void failed(uint32_t number, const Error& error) = 0;
 };
 

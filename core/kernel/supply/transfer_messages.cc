@@ -12,18 +12,12 @@
 
 namespace tierd {
 
-TransferMessages::TransferMessages(Dispatcher& dispatcher, const SiteTable& sites,
-                                   const TransferPlaces& places, const Topology& topology, MemoryId memory,
+TransferMessages::TransferMessages(const SupplyContext& context,
                                    std::function<std::string(uint32_t extent)> describe_extent,
                                    CompletionSink& sink)
-    : dispatcher_(dispatcher),
-      sites_(sites),
-      places_(places),
-      memory_(memory),
-      describe_extent_(std::move(describe_extent)),
-      sink_(sink) {
-  for (const Link& link : topology.links) {
-    if (link.to == memory) from_.push_back({link.from, link.agent, link.lane});
+    : context_(context), describe_extent_(std::move(describe_extent)), sink_(sink) {
+  for (const Link& link : context.topology.links) {
+    if (link.to == context.id) from_.push_back({link.from, link.agent, link.lane});
   }
   links_.resize(from_.size());
   busy_until_.resize(from_.size());
@@ -45,8 +39,8 @@ void TransferMessages::post(std::span<Transfer* const> transfers) {
   message.agent = from.agent;
   message.lane = from.lane;
   message.from = from.memory;
-  message.memory = memory_;
-  if (message.op == Op::move) message.unit_bytes = sites_.editions[comes_as].slot_bytes;
+  message.memory = context_.id;
+  if (message.op == Op::move) message.unit_bytes = context_.sites.editions[comes_as].slot_bytes;
   const auto recoded = [&](const Transfer* of) { return edition_at_source(*of) != of->edition; };
   if (std::ranges::any_of(transfers, recoded)) message.flags = kRecode;
   message.step = step_;
@@ -64,20 +58,21 @@ void TransferMessages::post(std::span<Transfer* const> transfers) {
     list_lengths(transfers);
     payload.lengths = lengths_;
   }
-  const MessageId id = dispatcher_.post(message, payload, sink_);
+  const MessageId id = context_.dispatcher.post(message, payload, sink_);
   for (Transfer* transfer : transfers) transfer->message = id;
   of_message_.resize(std::max<size_t>(of_message_.size(), id.slot + 1u));
   of_message_[id.slot].assign(transfers.begin(), transfers.end());
 }
 
 void TransferMessages::raise(const Transfer& transfer) {
-  if (transfer.state == Transfer::State::moving) dispatcher_.raise(transfer.message, Priority::demand);
+  if (transfer.state == Transfer::State::moving)
+    context_.dispatcher.raise(transfer.message, Priority::demand);
 }
 
 void TransferMessages::cancel(const Transfer& transfer) {
   const std::vector<Transfer*>& together = of_message_[transfer.message.slot];
   const auto abandoned = [](const Transfer* of) { return of->state == Transfer::State::abandoned; };
-  if (std::ranges::all_of(together, abandoned)) dispatcher_.cancel(transfer.message);
+  if (std::ranges::all_of(together, abandoned)) context_.dispatcher.cancel(transfer.message);
 }
 
 void TransferMessages::ended(const Message& message, const Done& done, std::vector<Transfer*>& transfers) {
@@ -104,22 +99,19 @@ void TransferMessages::count(const Message& message, const Done& done, std::span
 // Returns the edition in which a transfer's neurons are where they are fetched from.
 EditionId TransferMessages::edition_at_source(const Transfer& transfer) const {
   if (transfer.below != nullptr) return transfer.below->edition();
-  const EditionId made_of = sites_.editions[transfer.edition].made_of;
+  const EditionId made_of = context_.sites.editions[transfer.edition].made_of;
   return made_of != kNoEdition ? made_of : transfer.edition;
 }
 
 // Appends the neurons of a transfer to the message's list.
 void TransferMessages::list(const Transfer& transfer) {
-  if (transfer.below != nullptr) {
-    const Offer& below = *transfer.below;
-    return places_.each(transfer, [&](uint32_t neuron, uint32_t place) {
-      units_.push_back({below.place(neuron), place});
-    });
+  const Edition& edition = context_.sites.editions[transfer.edition];
+  for (size_t i = 0; i < transfer.neurons.size(); ++i) {
+    const uint32_t neuron = transfer.neurons[i];
+    const Offer* const below = transfer.below;
+    const uint32_t from = below != nullptr ? below->place(neuron) : edition.extent_of(neuron);
+    units_.push_back({from, transfer.places[i]});
   }
-  const Edition& edition = sites_.editions[transfer.edition];
-  places_.each(transfer, [&](uint32_t neuron, uint32_t place) {
-    units_.push_back({edition.extent_of(neuron), place});
-  });
 }
 
 // Lists the bytes to move of each neuron. The slots of an edition are as large as its largest neuron: only a
@@ -127,7 +119,7 @@ void TransferMessages::list(const Transfer& transfer) {
 void TransferMessages::list_lengths(std::span<Transfer* const> transfers) {
   lengths_.clear();
   for (const Transfer* transfer : transfers) {
-    const std::vector<uint32_t>& bytes = sites_.editions[edition_at_source(*transfer)].bytes;
+    const std::vector<uint32_t>& bytes = context_.sites.editions[edition_at_source(*transfer)].bytes;
     for (const uint32_t neuron : transfer->neurons)
       lengths_.push_back(static_cast<uint32_t>(align_up(bytes[neuron], kPlaceUnit)));
   }
@@ -138,8 +130,8 @@ void TransferMessages::list_lengths(std::span<Transfer* const> transfers) {
 uint64_t TransferMessages::payload_bytes(std::span<Transfer* const> transfers, uint64_t neurons) const {
   uint64_t bytes = 0;
   for (const Transfer* transfer : transfers) {
-    const std::vector<uint32_t>& there = sites_.editions[edition_at_source(*transfer)].bytes;
-    const std::vector<uint32_t>& here = sites_.editions[transfer->edition].bytes;
+    const std::vector<uint32_t>& there = context_.sites.editions[edition_at_source(*transfer)].bytes;
+    const std::vector<uint32_t>& here = context_.sites.editions[transfer->edition].bytes;
     for (const uint32_t neuron : transfer->neurons) {
       if (neurons-- == 0) return bytes;
       bytes += std::min(there[neuron], here[neuron]);
@@ -150,11 +142,11 @@ uint64_t TransferMessages::payload_bytes(std::span<Transfer* const> transfers, u
 
 Error TransferMessages::error(const Transfer& transfer, const Done& done) const {
   const From& from = from_[transfer.source];
-  if (done.status == DoneStatus::lost) return dispatcher_.lost(from.agent);
+  if (done.status == DoneStatus::lost) return context_.dispatcher.lost(from.agent);
   if (from.memory != kStore) {
     return {Code::internal, fmt::format("agent {}", from.agent),
             fmt::format("moving neurons from memory {} to memory {} failed after {} attempts: {}",
-                        from.memory, memory_, transfer.attempts, status_name(done.status))};
+                        from.memory, context_.id, transfer.attempts, status_name(done.status))};
   }
   const std::string origin =
       describe_extent_ ? describe_extent_(done.bad_extent) : fmt::format("extent {}", done.bad_extent);

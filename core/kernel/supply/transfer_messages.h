@@ -10,12 +10,8 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/kernel/counters.h"
-#include "core/kernel/memory.h"
-#include "core/kernel/post/dispatcher.h"
-#include "core/kernel/site.h"
+#include "core/kernel/supply/context.h"
 #include "core/kernel/supply/transfer.h"
-#include "core/kernel/supply/transfer_places.h"
 #include "core/message/message.h"
 
 namespace tierd {
@@ -24,12 +20,11 @@ class TransferMessages {
  public:
   // `describe_extent` names an extent in an error: file, offset, site. `sink` receives the end of each
   // message. Everything referred to outlives this.
-  TransferMessages(Dispatcher& dispatcher, const SiteTable& sites, const TransferPlaces& places,
-                   const Topology& topology, MemoryId memory,
-                   std::function<std::string(uint32_t extent)> describe_extent, CompletionSink& sink);
+  TransferMessages(const SupplyContext& context, std::function<std::string(uint32_t extent)> describe_extent,
+                   CompletionSink& sink);
 
   // Whether the dispatcher has room for a message from each source.
-  bool can_post() const { return dispatcher_.can_post(static_cast<uint32_t>(from_.size())); }
+  bool can_post() const { return context_.dispatcher.can_post(static_cast<uint32_t>(from_.size())); }
   bool from_store_alone() const { return from_.size() == 1 && from_[0].memory == kStore; }
   // Returns the agent that moves the neurons of a transfer here from another memory; Demand::kNoAgent: they
   // are read from the store.
@@ -71,10 +66,7 @@ class TransferMessages {
   EditionId edition_at_source(const Transfer& transfer) const;
   uint64_t payload_bytes(std::span<Transfer* const> transfers, uint64_t neurons) const;
 
-  Dispatcher& dispatcher_;
-  const SiteTable& sites_;
-  const TransferPlaces& places_;
-  const MemoryId memory_;
+  const SupplyContext& context_;
   const std::function<std::string(uint32_t extent)> describe_extent_;
   CompletionSink& sink_;
   std::vector<From> from_;            // [links into the memory]

@@ -9,45 +9,39 @@
 namespace tierd {
 namespace {
 
-// Blocks that look-ahead leaves free: one, so that a demand never waits for the compute of a later site, nor
-// of a later run (see RunOrder); where there are many, some more, so that one is fetched while another is
-// computed.
+// Returns how many blocks look-ahead leaves free: one, so that a demand never waits for the compute of a
+// later site, nor of a later stretch (see sort_by_stretches); of many blocks some more, so that one is
+// fetched while another is computed.
 uint32_t left_to_demand(uint32_t blocks) {
   return std::clamp(blocks / 8, 1u, 4u);
 }
 
-// What one message of a pass that waits asks for, where it can begin with the first runs: what a disk reads
-// in some tenths of a millisecond, a few hand-overs long.
+// The bytes of one message of a pass that waits, where it can begin with the first stretches: a disk reads
+// them in some tenths of a millisecond, which is the time of a few hand-overs.
 constexpr uint32_t kDemandedBytes = 512u << 10;
 
-// What a block and a message must have room for at once.
+// Returns how many neurons a block and a message must have room for at once.
 uint32_t together(const Site& site) {
   return std::min(site.n, site.run);
 }
 
 }  // namespace
 
-Transfers::Transfers(Dispatcher& dispatcher, const SiteTable& sites, const Residency& residency,
-                     Admission& admission, Sources& sources, MemoryCounters& counters, const Options& options,
-                     Notice& changed)
-    : dispatcher_(dispatcher),
-      sites_(sites),
+Transfers::Transfers(const SupplyContext& context, Admission& admission, Sources& sources,
+                     const Options& options)
+    : context_(context),
       admission_(admission),
       sources_(sources),
-      counters_(counters),
-      changed_(changed),
       most_attempts_(options.attempts),
-      shares_blocks_(options.topology->unit_of(options.memory) == Topology::kNoUnit),
-      places_(options.topology->memory(options.memory), sites, residency),
-      messages_(dispatcher, sites, places_, *options.topology, options.memory, options.describe_extent,
-                *this),
-      staging_(options.topology->memory(options.memory).staging_blocks,
-               options.topology->memory(options.memory).block_bytes),
+      messages_(context, options.describe_extent, *this),
+      staging_(context.memory().staging_blocks, context.memory().block_bytes),
       demand_blocks_(left_to_demand(staging_.blocks())) {
-  const Memory& memory = options.topology->memory(options.memory);
+  const SiteTable& sites = context.sites;
+  for (EditionId e = 0; e < sites.editions.size(); ++e)
+    arena_slots_.emplace_back(context.memory().arena_offset[e], sites.editions[e].slot_bytes);
   for (const Site& site : sites) {
     for (const EditionId edition : site.editions)
-      TIERD_CHECK(together(site) <= std::min(most_in_block(memory.held_as(edition)), most_units()));
+      TIERD_CHECK(together(site) <= std::min(most_in_block(context.memory().held_as(edition)), most_units()));
   }
 }
 
@@ -82,17 +76,13 @@ void Transfers::give_up_all() {
 
 template <class Kind>
 Kind& Transfers::Pool<Kind>::take() {
-  if (unused.empty()) unused.push_back(&all.emplace_back());
-  Kind& kind = *unused.back();
+  if (unused.empty()) return all.emplace_back();
+  Kind& used = *unused.back();
   unused.pop_back();
-  std::vector<uint32_t> neurons = std::move(kind.neurons);
-  std::vector<Transfer::Waiting> waiting = std::move(kind.waiting);
-  neurons.clear();
-  waiting.clear();
-  kind = {};
-  kind.neurons = std::move(neurons);
-  kind.waiting = std::move(waiting);
-  return kind;
+  Kind fresh;
+  fresh.neurons.swap(used.neurons), fresh.places.swap(used.places), fresh.waiting.swap(used.waiting);
+  fresh.neurons.clear(), fresh.places.clear();
+  return used = std::move(fresh);
 }
 
 template <class Kind>
@@ -147,12 +137,12 @@ bool Transfers::start_all(FetchList& list) {
 }
 
 void Transfers::start_by_stretches(FetchList& list) {
-  const Site& site = sites_[list.purpose.site];
+  const Site& site = context_.sites[list.purpose.site];
   asked_.clear();
   ask(list);
-  const uint32_t demanded = kDemandedBytes / sites_.editions[list.edition].slot_bytes;
-  // Where the free blocks do not hold everything in such pieces, the pieces are larger, so that all of it is
-  // asked for at once: asked for behind the first run, the rest would leave the disk idle while that one is
+  const uint32_t demanded = kDemandedBytes / context_.sites.editions[list.edition].slot_bytes;
+  // Where the free blocks do not hold everything in such pieces, the pieces are larger, so that everything is
+  // read at once: if the rest were read behind the first stretch, the disk would be idle while that one is
   // computed.
   const size_t left = list.neurons.size() - list.next, blocks = std::max(1U, staging_.free_blocks());
   const size_t share = left > blocks * demanded ? divide_up(left, blocks) + together(site) : demanded;
@@ -160,8 +150,9 @@ void Transfers::start_by_stretches(FetchList& list) {
   start_stretches();
 }
 
-// The memory below fetches in an order of its own, and what it has fetched keeps its blocks until it has come
-// here: whoever waited for the next one of this order might wait for ever. False: nothing is ready.
+// The memory below fetches in an order of its own, and its neurons keep their blocks until they were fetched
+// from there: a transfer that waited for the next neuron of this list's order might wait for ever. False: no
+// neuron is ready.
 bool Transfers::put_ready_in_front(FetchList& list) {
   size_t ready = list.next;
   while (ready != list.neurons.size() && !list.ready(ready)) ++ready;
@@ -194,8 +185,9 @@ bool Transfers::start(Wish& wish) {
   }
   const size_t blocks = staging_.blocks();
   size_t most = std::min<size_t>(blocks > demand_blocks_ ? blocks - demand_blocks_ : 1,
-                                 most_units() / together(sites_[asked_.front().list->purpose.site]));
-  // What lies side by side in the file does not in another memory, whose slots have the size of one edition.
+                                 most_units() / together(context_.sites[asked_.front().list->purpose.site]));
+  // Neurons that are contiguous in the file are not so in another memory, whose slots have the size of one
+  // edition.
   if (!messages_.from_store_alone()) most = 1;
   if (asked_.size() > most) asked_.resize(std::max<size_t>(1, most));
   FetchList& first = *asked_.front().list;
@@ -206,17 +198,17 @@ bool Transfers::start(Wish& wish) {
   }
   for (Transfer* transfer : started_) {
     BlockTransfer* const block = in_block(*transfer);
-    if (shares_blocks_ && block != nullptr) block->shared.emplace();
+    if (block != nullptr && !context_.is_computed_from()) block->shared.emplace();
   }
   return !started_.empty();
 }
 
-// The next transfers of those in `asked_`. What streams by takes a block of each edition; what is kept stands
-// among it in the file, and is fetched by the same read.
+// Starts the next transfers of the lists in `asked_`. The neurons of each list that pass through staging take
+// a block; kept ones are among them in the file, and are fetched by the same read.
 void Transfers::start_stretches() {
   if (!messages_.can_post()) return;
   const FetchList& first = *asked_.front().list;
-  take_stretches(asked_, sites_[first.purpose.site].run, most_units());
+  take_stretches(asked_, context_.sites[first.purpose.site].run, most_units());
   const auto blocks = std::ranges::count_if(asked_, &NextStretches::takes_streams);
   if (blocks != 0 && staging_.free_blocks() < static_cast<uint32_t>(blocks) + spare(first.priority)) return;
   for (const NextStretches& asked : asked_) {
@@ -258,8 +250,9 @@ void Transfers::open_taken(const NextStretches& asked) {
   }
 }
 
-// One message for each source.
+// Posts a message for each source.
 void Transfers::post_started() {
+  for (Transfer* transfer : started_) set_places(*transfer);
   if (messages_.from_store_alone()) {
     if (!started_.empty()) messages_.post(started_);
     return;
@@ -271,11 +264,24 @@ void Transfers::post_started() {
   }
 }
 
+void Transfers::set_places(Transfer& transfer) const {
+  const EditionId edition = transfer.edition;
+  if (const BlockTransfer* const into = in_block(transfer); into != nullptr) {
+    const Slots slots(context_.memory().staging_offset + uint64_t{into->block} * staging_.block_bytes(),
+                      context_.sites.editions[edition].slot_bytes);
+    for (uint32_t i = 0; i < into->neurons.size(); ++i) transfer.places.push_back(slots.at(into->first + i));
+  } else {
+    const std::span<const Residency::Neuron> all = context_.residency.neurons(edition);
+    for (const uint32_t neuron : transfer.neurons)
+      transfer.places.push_back(arena_place(edition, all[neuron].slot));
+  }
+}
+
 // For the second of some transfers that shared a message and failed there may be no message slot yet.
 void Transfers::try_again() {
   for (Transfer* transfer : open_) {
     if (transfer->state != Transfer::State::failed) continue;
-    if (!dispatcher_.can_post()) return;
+    if (!context_.dispatcher.can_post()) return;
     messages_.post({&transfer, 1});
   }
 }
@@ -304,7 +310,7 @@ void Transfers::on_done(const Message& message, const Done& done) {
       landed(static_cast<ArenaTransfer&>(*transfer));
     }
   }
-  dispatcher_.wake(changed_);
+  context_.dispatcher.wake(context_.changed);
 }
 
 void Transfers::landed(ArenaTransfer& transfer) {
@@ -327,11 +333,11 @@ void Transfers::failed(Transfer& transfer, const Done& done, bool alone) {
   Retry retry = Retry::needless;
   for (const auto& [waiter, number] : transfer.waiting) retry = std::max(retry, waiter->retry(number));
   const bool wanted = retry != Retry::needless;
-  if (done.status != DoneStatus::cancelled && !wanted) ++counters_.prefetch_failed;
+  if (done.status != DoneStatus::cancelled && !wanted) ++context_.counters.prefetch_failed;
   if (!alone && wanted) --transfer.attempts;
   const bool again = done.status != DoneStatus::lost && transfer.attempts < most_attempts_;
   if (wanted && again && retry != Retry::impossible) {
-    if (done.status != DoneStatus::cancelled) ++counters_.retries;
+    if (done.status != DoneStatus::cancelled) ++context_.counters.retries;
     if (retry == Retry::as_demand) transfer.priority = Priority::demand;
     transfer.state = Transfer::State::failed;
     return try_again();
@@ -376,7 +382,7 @@ void Transfers::give_up(std::span<Transfer* const> transfers) {
 void Transfers::waste(Transfer& transfer) {
   if (const BlockTransfer* const block = in_block(transfer); block != nullptr) {
     const uint64_t all = transfer.neurons.size();
-    counters_.wasted += all - std::min<uint64_t>(all, block->shared ? block->shared->taken : 0);
+    context_.counters.wasted += all - std::min<uint64_t>(all, block->shared ? block->shared->taken : 0);
   }
   sources_.leave(transfer);
   close(transfer);

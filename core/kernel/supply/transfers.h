@@ -11,20 +11,14 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/kernel/counters.h"
-#include "core/kernel/memory.h"
-#include "core/kernel/post/dispatcher.h"
-#include "core/kernel/post/task.h"
-#include "core/kernel/residency.h"
-#include "core/kernel/site.h"
 #include "core/kernel/supply/admission.h"
+#include "core/kernel/supply/context.h"
 #include "core/kernel/supply/fetch_list.h"
 #include "core/kernel/supply/sources.h"
 #include "core/kernel/supply/staging.h"
 #include "core/kernel/supply/stretches.h"
 #include "core/kernel/supply/transfer.h"
 #include "core/kernel/supply/transfer_messages.h"
-#include "core/kernel/supply/transfer_places.h"
 #include "core/kernel/supply/wishes.h"
 
 namespace tierd {
@@ -32,20 +26,18 @@ namespace tierd {
 class Transfers : private CompletionSink {
  public:
   struct Options {
-    MemoryId memory = 0;
-    const Topology* topology = nullptr;
     // Names an extent in an error: file, offset, site.
     std::function<std::string(uint32_t extent)> describe_extent;
     uint32_t attempts = 3;  // of a transfer, before its pass fails
   };
-  // Wakes the waiters at `changed` when a message has ended. Everything referred to outlives this.
-  Transfers(Dispatcher& dispatcher, const SiteTable& sites, const Residency& residency, Admission& admission,
-            Sources& sources, MemoryCounters& counters, const Options& options, Notice& changed);
+  // Everything referred to outlives this.
+  Transfers(const SupplyContext& context, Admission& admission, Sources& sources, const Options& options);
   ~Transfers() override;
 
   // All that are not over, in the order of their start.
   const std::vector<Transfer*>& all() const { return open_; }
-  const TransferPlaces& places() const { return places_; }
+  // Returns where an arena slot of an edition is, in units of kPlaceUnit.
+  uint32_t arena_place(EditionId edition, uint32_t slot) const { return arena_slots_[edition].at(slot); }
   const TransferMessages& messages() const { return messages_; }
   TransferMessages& messages() { return messages_; }
 
@@ -87,15 +79,26 @@ class Transfers : private CompletionSink {
     std::vector<Kind*> unused;  // closed, with the memory of their lists
     Kind& take();
   };
+  // Equal slots, one behind the other, in units of kPlaceUnit.
+  struct Slots {
+    Slots(uint64_t offset, uint32_t slot_bytes)
+        : first(static_cast<uint32_t>(offset / kPlaceUnit)),
+          stride(static_cast<uint32_t>(slot_bytes / kPlaceUnit)) {}
+    uint32_t at(uint32_t slot) const { return first + slot * stride; }
+    uint32_t first;
+    uint32_t stride;
+  };
 
   // How many neurons one message can list, and how many of an edition fit into one block.
-  size_t most_units() const { return dispatcher_.max_units(); }
+  size_t most_units() const { return context_.dispatcher.max_units(); }
   size_t most_in_block(EditionId edition) const {
-    return staging_.block_bytes() / sites_.editions[edition].slot_bytes;
+    return staging_.block_bytes() / context_.sites.editions[edition].slot_bytes;
   }
   // Blocks that a transfer of this priority leaves free.
   uint32_t spare(Priority priority) const { return priority == Priority::demand ? 0 : demand_blocks_; }
-  uint64_t position(SiteId site, uint32_t step) const { return uint64_t{step} * sites_.size() + site; }
+  uint64_t position(SiteId site, uint32_t step) const {
+    return uint64_t{step} * context_.sites.size() + site;
+  }
   bool is_over(const Purpose& purpose) const { return position(purpose.site, purpose.step) < over_before_; }
 
   template <class Kind>
@@ -108,6 +111,7 @@ class Transfers : private CompletionSink {
   void start_stretches();
   void open_taken(const NextStretches& asked);
   void post_started();
+  void set_places(Transfer& transfer) const;
 
   void on_done(const Message& message, const Done& done) override;
   void landed(ArenaTransfer& transfer);
@@ -116,16 +120,12 @@ class Transfers : private CompletionSink {
   void waste(Transfer& transfer);
   void close(Transfer& transfer);
 
-  Dispatcher& dispatcher_;
-  const SiteTable& sites_;
+  const SupplyContext& context_;
   Admission& admission_;
   Sources& sources_;
-  MemoryCounters& counters_;
-  Notice& changed_;
   const uint32_t most_attempts_;
-  const bool shares_blocks_;  // no unit computes from the memory
-  TransferPlaces places_;
   TransferMessages messages_;
+  std::vector<Slots> arena_slots_;  // [editions]
   Staging staging_;
   const uint32_t demand_blocks_;  // that look-ahead leaves free
   uint64_t over_before_ = 0;      // passes before this position are over
