@@ -45,12 +45,12 @@ void IdleSources::end(uint64_t now_ns, std::span<const UnitPass> units) {
   }
   time_.add_window({*begin_ns_, now_ns}, std::move(runs));
   begin_ns_.reset();
-  for (Supply& supply : supplies_) time_.add_moves(supply.take_spare_moves());
+  for (Supply& supply : supplies_) time_.add_moves(supply.spare_time().take_moves());
 }
 
 IdleCounters IdleSources::counters() const {
   IdleTime time = time_;
-  for (const Supply& supply : supplies_) time.add_moves(supply.spare_moves());
+  for (const Supply& supply : supplies_) time.add_moves(supply.spare_time().moves());
   return time.counters();
 }
 
@@ -64,7 +64,7 @@ Status IdleSources::ask_caches(SiteId site) {
     if (idle_[m] == 0) continue;
     TIERD_ASSIGN(std::vector<WantedNeurons> wanted,
                  wanted_meanwhile(strategies_.caches[m], site, sites_.editions, topology_.memories[m]));
-    for (WantedNeurons& some : wanted) supplies_[m].fetch_meanwhile(std::move(some), false);
+    for (WantedNeurons& some : wanted) supplies_[m].spare_time().ask(std::move(some), false);
   }
   return {};
 }
@@ -74,7 +74,7 @@ Status IdleSources::ask_balancer(SiteId site) {
   TIERD_ASSIGN(std::vector<WantedHome> homes,
                wanted_homes(strategies_.balancer, site, sites_.editions, topology_));
   for (auto& [memory, wanted] : homes) {
-    if (idle_[memory - 1u] != 0) supplies_[memory - 1u].fetch_meanwhile(std::move(wanted), true);
+    if (idle_[memory - 1u] != 0) supplies_[memory - 1u].spare_time().ask(std::move(wanted), true);
   }
   return {};
 }

@@ -31,7 +31,7 @@ void JointRuns::add(SiteId site, const Pass& pass, Supply& supply, Gathering& ga
   TIERD_CHECK(goes_on_with(pass));
   if (empty()) pass_ = pass;
   list_.clear();
-  (void)gathering.hand_out(list_);
+  (void)gathering.arrivals().hand_out(list_);
   TIERD_CHECK(gathering.handed_out());
   units_.insert(units_.end(), list_.begin(), list_.end());
   SiteRun run{.site = site, .edition = gathering.edition(), .n_units = static_cast<uint32_t>(list_.size())};

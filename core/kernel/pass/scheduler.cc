@@ -17,6 +17,7 @@ Scheduler::Scheduler(Dispatcher& dispatcher, const SiteTable& sites, Strategies&
       sites_(sites),
       strategies_(strategies),
       options_(std::move(options)),
+      source_memories_(options_.topology.memories.size()),
       prediction_(dispatcher, sites, strategies, options_.topology, options_.recording),
       plan_(sites, strategies, units()),
       computation_(dispatcher, sites, options_.topology, plan_, changed_),
@@ -33,12 +34,13 @@ Scheduler::Scheduler(Dispatcher& dispatcher, const SiteTable& sites, Strategies&
     Supply::Options supply;
     supply.memory = static_cast<MemoryId>(m + 1);
     supply.topology = &options_.topology;
-    supply.supplies = &supplies_;
+    supply.memories = source_memories_;
     supply.placement = &placement;
     supply.describe_extent = options_.describe_extent;
     supply.read_attempts = options_.read_attempts;
-    supplies_.emplace_back(dispatcher, sites, strategies, residencies[m], std::move(supply), changed_);
-    arenas_.add(dispatcher, residencies[m], supplies_.back(), memories[m], changed_);
+    source_memories_[m] =
+        &supplies_.emplace_back(dispatcher, sites, strategies, residencies[m], supply, changed_);
+    arenas_.add(supplies_.back().context(), supplies_.back().admission());
   }
 }
 
@@ -193,17 +195,18 @@ Status Scheduler::admit(Current& current) {
   for (size_t m = supplies_.size(); m-- > 0;) supplies_[m].begin_pass(current.site, current.pass.step);
   for (UnitId u = 0; u < units(); ++u) {
     for (const PassPlan::Share& share : plan_.shares(u)) {
-      Gathering::Demand demand;
+      Demand demand;
       demand.purpose = {current.site, current.pass.step, unit_memory(u)};
       demand.edition = supply_of(u).held_as(share.edition);
       demand.agent = options_.topology.units[u].agent;
-      demand.wanted = share.neurons;
+      if (current.joins) {
+        demand.own = ActiveSet::all(share.neurons->size());  // the gathering stays when the pass is over
+      } else {
+        demand.wanted = share.neurons;
+      }
       demand.bypass = current.pass.bypass_caches;
       if (current.whole.size() != 0) demand.used = &current.active;
-      // The gathering of a pass that joins a run stays open when the pass is over.
-      TIERD_ASSIGN(Gathering* const gathering,
-                   current.joins ? supply_of(u).gather(demand, ActiveSet::all(share.neurons->size()))
-                                 : supply_of(u).gather(demand));
+      TIERD_ASSIGN(Gathering* const gathering, supply_of(u).gather(demand));
       if (current.joins) {
         joint_runs_.add(current.site, current.pass, supply_of(u), *gathering);
       } else {
@@ -278,7 +281,7 @@ Status Scheduler::touch(const Current& current, UnitId unit, const PassPlan::Sha
   const tierd_set_view set =
       edition_set(held, sites_.editions[held], *used, current.pass.rows, TIERD_SET_TRUE);
   TIERD_TRY(strategies_.caches[unit_memory(unit) - 1u].call_if(&tierd_cache_1::touch, "touch", &set));
-  return supply_of(unit).expire(held);
+  return supply_of(unit).admission().expire(held);
 }
 
 // Compares the contribution of each neuron to each row with the prediction.
@@ -346,7 +349,7 @@ Task<Status> Scheduler::split_anew() {
 
 Status Scheduler::take_fault() {
   TIERD_TRY(std::exchange(fault_, Status()));
-  for (Supply& supply : supplies_) TIERD_TRY(supply.take_fault());
+  for (Supply& supply : supplies_) TIERD_TRY(supply.admission().take_fault());
   return {};
 }
 
@@ -382,7 +385,7 @@ Task<Status> Scheduler::drain() {
   (void)co_await look_ahead_is_over();
   // From here on the quarantine of the plugins reports the faults.
   fault_ = {};
-  for (Supply& supply : supplies_) (void)supply.take_fault();
+  for (Supply& supply : supplies_) (void)supply.admission().take_fault();
   co_return Status{};
 }
 

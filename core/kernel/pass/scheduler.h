@@ -172,8 +172,9 @@ class Scheduler {
   Strategies& strategies_;
   Options options_;
   uint64_t compute_ns_ = 0;
-  Notice changed_;               // woken by completions
-  std::deque<Supply> supplies_;  // [memories]
+  Notice changed_;                              // woken by completions
+  std::vector<SourceMemory*> source_memories_;  // [memories] those of `supplies_`
+  std::deque<Supply> supplies_;                 // [memories]
   Prediction prediction_;
   PassPlan plan_;            // of the present pass
   Computation computation_;  // of the present pass

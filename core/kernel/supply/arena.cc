@@ -7,16 +7,6 @@
 
 namespace tierd {
 
-Arena::Arena(Dispatcher& dispatcher, const SiteTable& sites, Residency& residency, Supply& supply,
-             MemoryId id, Memory memory, Notice& changed)
-    : dispatcher_(dispatcher),
-      sites_(sites),
-      residency_(residency),
-      supply_(supply),
-      id_(id),
-      memory_(std::move(memory)),
-      changed_(changed) {}
-
 Arena::~Arena() = default;
 
 Status Arena::resizable(const Strategy<tierd_cache_1>& cache) const {
@@ -36,19 +26,19 @@ Result<ResizedCache> Arena::ask(Strategy<tierd_cache_1>& cache, uint64_t bytes,
                                 std::vector<uint32_t> at_home) const {
   std::vector<uint32_t> most = std::move(at_home);
   for (EditionId e = 0; e < most.size(); ++e) most[e] = std::min(most[e], memory_.reserved[e]);
-  return resized(cache, sites_, residency_, bytes, std::move(most));
+  return resized(cache, context_.sites, context_.residency, bytes, std::move(most));
 }
 
 Task<Status> Arena::resize(uint64_t bytes, ResizedCache answer) {
   memory_.arena_bytes = bytes;
   status_ = {};
   unmoved_.clear();
-  Notice& changed = changed_;
-  const std::vector<Edition>& editions = sites_.editions;
+  Notice& changed = context_.changed;
+  const std::vector<Edition>& editions = context_.sites.editions;
   std::vector<std::vector<Residency::Move>> moves(editions.size());
   for (EditionId e = 0; e < editions.size(); ++e) {
-    supply_.shrink(e, answer.victims[e]);
-    moves[e] = residency_.resize(e, answer.slots[e]);
+    admission_.shrink(e, answer.victims[e]);
+    moves[e] = context_.residency.resize(e, answer.slots[e]);
     if (moves[e].empty()) continue;
     std::vector<Unit> units;
     for (const auto& [neuron, from, to] : moves[e]) units.push_back({place(e, from), place(e, to)});
@@ -57,16 +47,16 @@ Task<Status> Arena::resize(uint64_t bytes, ResizedCache answer) {
     move.edition = e;
     move.from = move.memory;
     move.unit_bytes = editions[e].slot_bytes;
-    while (!dispatcher_.can_post()) co_await changed;
+    while (!context_.dispatcher.can_post()) co_await changed;
     ++open_;
-    dispatcher_.post(move, {.units = units}, *this);
+    context_.dispatcher.post(move, {.units = units}, *this);
   }
   while (open_ != 0) co_await changed;
   const Status moved = status_;
   for (const EditionId e : unmoved_) {
     std::vector<uint32_t> lost;
     for (const Residency::Move& move : moves[e]) lost.push_back(move.neuron);
-    supply_.shrink(e, lost);
+    admission_.shrink(e, lost);
   }
   told_ = false;
   Status told = co_await tell();
@@ -76,12 +66,12 @@ Task<Status> Arena::resize(uint64_t bytes, ResizedCache answer) {
 Task<Status> Arena::tell() {
   if (told_ || !memory_.resizes) co_return Status{};
   const std::vector<Unit> ranges = in_use();
-  TIERD_CHECK(ranges.size() <= dispatcher_.max_units());
-  Notice& changed = changed_;
+  TIERD_CHECK(ranges.size() <= context_.dispatcher.max_units());
+  Notice& changed = context_.changed;
   status_ = {};
-  while (!dispatcher_.can_post()) co_await changed;
+  while (!context_.dispatcher.can_post()) co_await changed;
   ++open_;
-  dispatcher_.post(message(Op::resize), {.units = ranges}, *this);
+  context_.dispatcher.post(message(Op::resize), {.units = ranges}, *this);
   while (open_ != 0) co_await changed;
   told_ = status_.ok();
   co_return status_;
@@ -91,16 +81,16 @@ Message Arena::message(Op op) const {
   Message message;
   message.op = op;
   message.agent = memory_.agent;
-  message.memory = id_;
+  message.memory = context_.id;
   return message;
 }
 
-// Editions whose slots lie side by side are one range.
+// Returns the ranges of addresses in use. Editions whose slots are contiguous are one range.
 std::vector<Unit> Arena::in_use() const {
   std::vector<Unit> ranges;
-  for (EditionId e = 0; e < sites_.editions.size(); ++e) {
-    if (residency_.max_slots(e) == 0) continue;
-    const uint32_t begin = place(e, 0), end = place(e, residency_.max_slots(e));
+  for (EditionId e = 0; e < context_.sites.editions.size(); ++e) {
+    if (context_.residency.max_slots(e) == 0) continue;
+    const uint32_t begin = place(e, 0), end = place(e, context_.residency.max_slots(e));
     if (!ranges.empty() && ranges.back().place == begin) {
       ranges.back().place = end;
     } else {
@@ -110,10 +100,10 @@ std::vector<Unit> Arena::in_use() const {
   return ranges;
 }
 
-// In units of kPlaceUnit.
+// Returns the place of a slot in units of kPlaceUnit.
 uint32_t Arena::place(EditionId edition, uint32_t slot) const {
   const uint64_t offset =
-      memory_.arena_offset[edition] + uint64_t{slot} * sites_.editions[edition].slot_bytes;
+      memory_.arena_offset[edition] + uint64_t{slot} * context_.sites.editions[edition].slot_bytes;
   return static_cast<uint32_t>(offset / kPlaceUnit);
 }
 
@@ -121,14 +111,14 @@ void Arena::on_done(const Message& message, const Done& done) {
   --open_;
   if (done.status != DoneStatus::ok) {
     if (message.op == Op::move) unmoved_.push_back(message.edition);
-    if (status_.ok() && done.status == DoneStatus::lost) status_ = dispatcher_.lost(message.agent);
+    if (status_.ok() && done.status == DoneStatus::lost) status_ = context_.dispatcher.lost(message.agent);
     if (status_.ok()) {
       status_ = Error{
           Code::internal, fmt::format("agent {}", message.agent),
           fmt::format("{} failed: {}", message.op == Op::move ? "move" : "resize", status_name(done.status))};
     }
   }
-  dispatcher_.wake(changed_);
+  context_.dispatcher.wake(context_.changed);
 }
 
 }  // namespace tierd

@@ -1,5 +1,5 @@
-// The arena of one memory: which of its addresses are in use. It gets another size between two steps,
-// with nothing in flight: then no slot is leased or pinned, and none has to wait for its end.
+// The arena of one memory knows which of the memory's addresses are in use. Its size changes between two
+// steps, with nothing in flight: then no slot is leased or pinned, and no slot has to be waited for.
 #pragma once
 
 #include <cstdint>
@@ -7,39 +7,35 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/kernel/memory.h"
 #include "core/kernel/plugin_answer.h"
-#include "core/kernel/post/dispatcher.h"
-#include "core/kernel/post/task.h"
-#include "core/kernel/residency.h"
-#include "core/kernel/site.h"
 #include "core/kernel/strategies.h"
-#include "core/kernel/supply/supply.h"
+#include "core/kernel/supply/admission.h"
+#include "core/kernel/supply/context.h"
 
 namespace tierd {
 
 class Arena : private CompletionSink {
  public:
-  // `supply` fetches what the arena holds; who waits at `changed` is woken by each message that ended.
   // Everything referred to outlives the arena.
-  Arena(Dispatcher& dispatcher, const SiteTable& sites, Residency& residency, Supply& supply, MemoryId id,
-        Memory memory, Notice& changed);
+  Arena(const SupplyContext& context, Admission& admission)
+      : context_(context), admission_(admission), memory_(context.memory()) {}
   ~Arena() override;
 
-  // Whether it can have another size at all. Error: unsupported, naming the cache or the agent.
+  // Returns whether the size can change at all. Error: unsupported, naming the cache or the agent.
   Status resizable(const Strategy<tierd_cache_1>& cache) const;
-  // What its cache may split.
+  // Returns the bytes that the cache splits among the editions.
   uint64_t bytes() const { return memory_.arena_bytes; }
-  // What the cache makes of `bytes`, where `at_home` [editions] neurons of each have their home here. Error:
-  // plugin_fault; then nothing has changed.
+  // Asks the cache how it would split `bytes`. `at_home` [editions]: how many neurons of each have their home
+  // here. Error: plugin_fault; then nothing has changed.
   Result<ResizedCache> ask(Strategy<tierd_cache_1>& cache, uint64_t bytes,
                            std::vector<uint32_t> at_home) const;
-  // Carries it out, `bytes` being what was asked about: lets go what leaves, moves what lies behind an
-  // edition's new end, tells the agent what is in use from now on. Error: internal, when the agent cannot do
-  // it; what it failed to move is gone, and everything else is as it should be.
+  // Carries out the answer to `ask` with these `bytes`: evicts the victims, moves neurons behind an edition's
+  // new end, and tells the agent which addresses are in use from now on. Error: internal, when the agent
+  // cannot do it; neurons that it failed to move are evicted, and everything else is as it should be.
   Task<Status> resize(uint64_t bytes, ResizedCache answer);
 
-  // Tells the agent what is in use, unless it was told; for one that serves `resize`.
+  // Tells the agent which addresses are in use, unless it was told. Agents that do not serve `resize` are not
+  // told.
   Task<Status> tell();
 
  private:
@@ -48,16 +44,12 @@ class Arena : private CompletionSink {
   std::vector<Unit> in_use() const;
   uint32_t place(EditionId edition, uint32_t slot) const;
 
-  Dispatcher& dispatcher_;
-  const SiteTable& sites_;
-  Residency& residency_;
-  Supply& supply_;
-  MemoryId id_;
+  const SupplyContext& context_;
+  Admission& admission_;
   Memory memory_;
-  Notice& changed_;
   bool told_ = false;
   uint32_t open_ = 0;               // messages under way
-  std::vector<EditionId> unmoved_;  // of which slots could not be moved
+  std::vector<EditionId> unmoved_;  // editions whose neurons could not be moved
   Status status_;
 };
 

@@ -19,7 +19,7 @@ Status Arenas::resizable(MemoryId memory) const {
   return arenas_[memory - 1u].resizable(strategies_.caches[memory - 1u]);
 }
 
-// All caches have answered before anything is changed.
+// Asks all caches before it changes anything.
 Task<Status> Arenas::resize(ArenaParts parts) {
   std::vector<std::optional<ResizedCache>> answers(arenas_.size());
   for (uint32_t m = 0; m < arenas_.size(); ++m) {

@@ -1,4 +1,4 @@
-// The arenas of all memories: how bytes come to them, and how their caches split them.
+// The arenas of all memories: changes their sizes, and how their caches split them.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace tierd {
 
-// [memories] bytes of each one's arena; none: it keeps what it has.
+// [memories] The bytes of each arena; none: its size stays.
 using ArenaParts = std::vector<std::optional<uint64_t>>;
 
 class Arenas {
@@ -20,26 +20,22 @@ class Arenas {
   // Everything referred to outlives the arenas.
   Arenas(const SiteTable& sites, Strategies& strategies, const Placement& placement, const Topology& topology)
       : sites_(sites), strategies_(strategies), placement_(placement), topology_(topology) {}
-  // The next memory's.
-  void add(Dispatcher& dispatcher, Residency& residency, Supply& supply, const Memory& memory,
-           Notice& changed) {
-    arenas_.emplace_back(dispatcher, sites_, residency, supply, static_cast<MemoryId>(arenas_.size() + 1),
-                         memory, changed);
-  }
+  // Appends the arena of the next memory.
+  void add(const SupplyContext& context, Admission& admission) { arenas_.emplace_back(context, admission); }
 
-  // Tells each agent what is in use, unless it was told.
+  // Tells each agent which addresses are in use, unless it was told.
   Task<Status> tell();
-  // Error: unsupported or plugin_fault, naming the cache or the agent that cannot have another size.
+  // Error: unsupported or plugin_fault, naming the cache or the agent that does not allow another size.
   Status resizable(MemoryId memory) const;
 
-  // What follows: between two steps, when nothing is leased or pinned. Errors: those of `resizable`, and
-  // plugin_fault, with everything as it was; internal, see Arena::resize.
+  // The functions below are called between two steps, when nothing is leased or pinned. Errors: those of
+  // `resizable`, and plugin_fault, with everything as it was; internal, see Arena::resize.
 
-  // `parts`: what the caches may split from now on.
+  // Gives the arenas new sizes.
   Task<Status> resize(ArenaParts parts);
-  // Indices of the memories whose caches want another split of what they have.
+  // Returns the indices of the memories whose caches want another split of their bytes.
   Result<std::vector<uint32_t>> unevenly_split();
-  // These get it.
+  // Splits the arenas of these memories again.
   Task<Status> split_anew(std::vector<uint32_t> memories);
 
  private:

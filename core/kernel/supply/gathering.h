@@ -1,200 +1,127 @@
-// A gathering holds the neurons of one edition that somebody wants in one memory: a pass that computes from
-// there, or another memory that lies over this one and fetches from it what it is missing. It knows which of
-// the neurons are resident, which are being fetched, and which can be handed on.
+// A gathering brings the neurons of one edition together in one memory, for one use of them.
+//
+// The problem. A pass computes from neurons of which some are resident, some are on their way because they
+// were foreseen or because another site shares the edition, and the rest must be fetched: the cache has to
+// make room for them, and a memory below may have to fetch them first. Another memory that fetches from this
+// one has the same problem. Transfers end in any order and may fail. No slot may be evicted, and no block
+// overwritten, before its neurons were used; and if a pass fails, everything that it leased or pinned must be
+// returned.
+//
+// The class. A gathering decides once, when it begins, what happens to each wanted neuron: pinned, awaited,
+// or listed to be fetched. The list is a FetchList, everything that is in the memory or on its way is in
+// Arrivals.
+//
+// The contract, in the order of the calls:
+//   1. Supply::gather begins a gathering, for a pass (Scheduler::admit) or for a memory above
+//   (Sources::find).
+//   2. Gathering::begin pins valid neurons (Arrivals::begin), takes over what is left of the wish for the
+//   pass
+//      (Wishes::take), joins transfers that are under way (Arrivals::join), asks the cache about the others
+//      (Admission::admit), and finds their sources (Sources::find). The list is complete then.
+//   3. Supply::fetch starts transfers from the list, once a turn and as far as there is room
+//      (Transfers::start_all), gatherings in the order in which they began. Arrivals::started notes each.
+//   4. Transfers::on_done ends a transfer: Arrivals::landed, or for good Arrivals::failed.
+//   5. A pass hands out what has arrived to a message (Arrivals::hand_out, computed_by); when the message has
+//      ended, Arrivals::computed gives blocks back. A memory above starts transfers of what has arrived
+//      (Offer::place); when they have ended, Offer::took gives blocks back.
+//   6. Supply::close ends the gathering, also one that has failed: called by Scheduler::end_gatherings, by
+//      JointRuns, or by Sources when the memory above lets go of the offer. Gathering::end unpins, returns
+//      the slots of neurons that no transfer has taken, tells the cache what the memory above has fetched,
+//      and gives up transfers without another waiter.
+// Steps 3 to 5 repeat, in any order. From 2 to 6 a pinned neuron, and a neuron in a block of an awaited
+// transfer, stays where it is; a block may go earlier, in step 5. Once `status` is not ok nothing more needs
+// to be fetched, and 6 follows. All calls are on the kernel's thread, and none waits.
 #pragma once
 
-#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "core/base/result.h"
 #include "core/kernel/active_set.h"
-#include "core/kernel/counters.h"
-#include "core/kernel/post/dispatcher.h"
-#include "core/kernel/residency.h"
-#include "core/kernel/site.h"
 #include "core/kernel/supply/admission.h"
-#include "core/kernel/supply/plan.h"
-#include "core/kernel/supply/purpose.h"
-#include "core/kernel/supply/run_order.h"
+#include "core/kernel/supply/arrivals.h"
+#include "core/kernel/supply/context.h"
+#include "core/kernel/supply/demand.h"
+#include "core/kernel/supply/fetch_list.h"
+#include "core/kernel/supply/offer.h"
 #include "core/kernel/supply/sources.h"
 #include "core/kernel/supply/transfers.h"
 #include "core/kernel/supply/wishes.h"
 
 namespace tierd {
 
-class Gathering {
+class Gathering : public Offer {
  public:
-  static constexpr uint16_t kNobody = 0;
-  // Used while a gathering begins, by number of a neuron, with room for the largest site; nothing between.
+  // Used by `begin` alone, and kept for its memory. By number of a neuron, with room for the largest site;
+  // zero between two calls: `coming`, the transfer that fetches it; `listed`, whether the list has it.
   struct Scratch {
     std::vector<Transfer*> coming;
-    std::vector<uint8_t> planned;
-    explicit Scratch(const SiteTable& sites) : coming(sites.most_neurons()), planned(sites.most_neurons()) {}
+    std::vector<uint8_t> listed;
+    std::vector<Transfer*> usable;  // under way or in a block, and of use for this gathering
+    std::vector<Transfer*> surplus;
+    std::vector<ToFetch> withdrawn;
+    std::vector<uint32_t> missing;
+    explicit Scratch(const SiteTable& sites) : coming(sites.most_neurons()), listed(sites.most_neurons()) {}
   };
-  // The memory, which all its gatherings share. Everything referred to outlives them.
-  struct Context {
-    MemoryId id;
-    const Dispatcher& dispatcher;
-    const SiteTable& sites;
-    Residency& residency;
+  // The parts of the memory that all its gatherings share. Everything referred to outlives them.
+  struct Shared {
     Transfers& transfers;
     Admission& admission;
     Wishes& wishes;
     Sources& sources;
-    MemoryCounters& counters;
     Scratch& scratch;
-    // Nobody computes from the memory: what was fetched ahead into its blocks is for all that gather there.
-    bool shares_blocks = false;
   };
-  explicit Gathering(const Context& context);
+  Gathering(const SupplyContext& context, const Shared& shared)
+      : context_(context), shared_(shared), arrivals_(context, shared.transfers) {}
   Gathering(const Gathering&) = delete;
 
-  struct Demand {
-    Purpose purpose;
-    EditionId edition = kNoEdition;
-    const ActiveSet* wanted = nullptr;  // lives until `end`
-    // The agent that computes from this memory. What it moves here itself is handed out while it is on its
-    // way.
-    uint16_t agent = kNobody;
-    Priority priority = Priority::demand;
-    bool bypass = false;              // caches are not asked, what is missing streams by
-    const ActiveSet* used = nullptr;  // others of `wanted` are only measured: they stream by. NULL: none
-  };
-  // Tells apart which of the neurons are resident, which are being fetched, and which must be asked for.
-  // Appends to `surplus` what was fetched ahead for this purpose and is not wanted. Error: plugin_fault.
-  Status begin(const Demand& demand, std::vector<Transfer*>& surplus);
-  // The same for neurons that nobody else keeps a list of; `demand.wanted` is not looked at.
-  Status begin(Demand demand, ActiveSet wanted, std::vector<Transfer*>& surplus);
-  // Starts transfers for what is missing, as far as there is room here and it has come to the memory below.
-  // Returns whether everything was asked for.
-  bool fetch();
-  bool asked_all() const { return plan_.done(); }
-  // Whether nothing but room keeps it from asking for the next neurons.
-  bool waits_for_room() const;
-  // Asks for nothing more: what was admitted and not asked for gives its slots back.
-  void stop();
-  // Unpins what was used. Appends to `surplus` transfers that nobody waits for any more.
-  void end(std::vector<Transfer*>& surplus);
-
-  // `landed` and `failed` are told of transfers that this gathering waits for; `failed` when a transfer is
-  // not tried again.
-  bool waits_for(const Transfer& transfer) const;
-  void landed(Transfer& transfer);
-  void failed(Transfer& transfer, const Error& error);
-  // Not ok once something that cannot be done without has failed, here or where it comes from.
-  Status status() const;
+  // Error: plugin_fault.
+  Status begin(Demand demand);
+  // `gives_up` false: leaves transfers without another waiter to the next gathering with the same purpose.
+  void end(bool gives_up);
 
   const Demand& demand() const { return demand_; }
-  EditionId edition() const { return demand_.edition; }
-  // Whether it wants the neuron for that pass.
+  EditionId edition() const override { return demand_.edition; }
+  // Whether the neuron is wanted for that pass.
   bool is_for(SiteId site, uint32_t step, EditionId edition, uint32_t neuron) const {
     return demand_.edition == edition && demand_.purpose.site == site && demand_.purpose.step == step &&
            wanted().contains(neuron);
   }
-  // Whether the neurons go to another memory from here.
-  bool passes_on() const { return demand_.purpose.client != context_.id; }
+  // The missing neurons, from which transfers are started.
+  FetchList& list() { return list_; }
+  bool asked_all() const { return list_.done(); }
+  Arrivals& arrivals() { return arrivals_; }
+  bool handed_out() const { return list_.done() && arrivals_.handed_out(); }
 
-  // ---- For a pass.
-
-  // Appends what can be computed and was not handed out before: neurons and their places, no more than a
-  // message can list. They keep their places until `computed`. Where results are added, they follow in the
-  // order of their numbers, all of a run together, since this is the order in which they are summed. Returns
-  // the move that some of them are waiting for: who computes them names it (Message::about). `units` is
-  // empty.
-  MessageId hand_out(std::vector<Unit>& units);
-  // The same where results are placed, for what is not here yet, which the first function leaves to this one.
-  MessageId hand_out_moving(std::vector<Unit>& units);
-  bool handed_out() const;  // everything was
-  // `computed_by` tells which message computes what was handed out since the last call, `computed` that this
-  // message is over.
-  void computed_by(MessageId message);
-  void computed(MessageId message);
-  // Whether a message computes neurons of a transfer that is not over.
-  bool is_followed(const Transfer& transfer) const { return follower(transfer) != followers_.end(); }
-
-  // ---- For another memory.
-
-  // Whether a neuron that is wanted is here, and its place, which it keeps until `took`.
-  bool here(uint32_t neuron) const { return places_[neuron] != kNowhere; }
-  uint32_t place(uint32_t neuron) const { return places_[neuron]; }
-  // The other memory has these, or does not want them any more: their blocks are given back.
-  void took(std::span<const uint32_t> neurons);
-  bool took_some() const { return took_some_; }
-  // Leaves the blocks from which none of these transfers moves anything to the next gathering with the same
-  // purpose.
-  void release_all_but(std::span<Transfer* const> moving);
-  // Neurons, ascending, that the cache refused to have fetched ahead: they will not be here.
-  const std::vector<uint32_t>& refused() const { return refused_; }
-  // Counts the plans and transfers of the other memory that refer to this. Whoever lets go last ends it.
-  void hold() { ++holders_; }
-  uint32_t let_go() { return --holders_; }
+  Status status() const override;
+  uint32_t place(uint32_t neuron) const override { return arrivals_.place(neuron); }
+  const std::vector<uint32_t>& refused() const override { return refused_; }
+  void took(std::span<const uint32_t> neurons) override;
+  void stop() override;
+  void release_all_but(std::span<const uint32_t> neurons) override { arrivals_.release_all_but(neurons); }
 
  private:
-  static constexpr uint32_t kNowhere = UINT32_MAX;
-
-  bool is_for_us(const Transfer& transfer) const;
+  bool passes_on() const { return demand_.purpose.client != context_.id; }
+  bool is_usable(const Transfer& transfer) const;
+  Status admit();
   void take_over_wish();
   void withdraw_from_wish();
-  void sort_missing();
-  void adopt_transfers(std::vector<Transfer*>& surplus);
-  void note_residents();
+  void sort_absent();
+  void join(const std::vector<uint32_t>& absent);
+  void count(std::span<const uint32_t> neurons, uint64_t& counted);
+  void adopt_transfers();
   void note_refused(size_t asked_from);
-  void note_places(const Transfer& transfer);
-  // What computes neurons of a transfer that is not over; none until that message is posted.
-  struct Follower {
-    Transfer* transfer;
-    MessageId message;
-  };
-  using Followers = std::vector<Follower>;
+  const ActiveSet& wanted() const { return demand_.set(); }
 
-  MessageId hand_out_runs(std::vector<Unit>& units);
-  bool can_follow(const Transfer& transfer) const;
-  void follow(Transfer& transfer);
-  Followers::const_iterator follower(const Transfer& transfer) const {
-    return std::ranges::find(followers_, &transfer, &Follower::transfer);
-  }
-  void wait_for(Transfer& transfer);
-  void leave(Transfer& transfer);
-  void set_source(uint32_t neuron, Transfer* transfer) {
-    source_[neuron] = transfer;
-    sourced_.push_back(neuron);
-  }
-  bool notes_places() const { return passes_on() || context_.sites[demand_.purpose.site].added; }
-  const ActiveSet& wanted() const { return *demand_.wanted; }
-
-  Context context_;
+  const SupplyContext& context_;
+  const Shared shared_;
   Demand demand_;
-  ActiveSet kept_;  // what is wanted, where nobody else keeps it
-  // Valid at the beginning, or landed in the arena since, and not handed out yet.
-  std::vector<uint32_t> resident_;
-  std::vector<uint32_t> pinned_;    // those, and those that were handed out since
-  Plan plan_;                       // missing neurons
-  std::vector<Transfer*> awaited_;  // they fetch some of the others
-  // By neuron, with room for the largest site: a gathering writes, and clears, only what it is about.
-  std::vector<Transfer*> source_;  // which of them it is handed on from
-  std::vector<uint32_t> sourced_;  // neurons that have one
-  Followers followers_;
-  uint32_t next_ = 0;             // where results are added: the first of `wanted` that was not handed out
-  std::vector<uint32_t> places_;  // the place of a wanted one, kNowhere until it can be handed on
-  Status status_;
+  FetchList list_;
+  Arrivals arrivals_;
   std::vector<uint32_t> refused_;
-  uint32_t holders_ = 0;
   bool took_some_ = false;
-
-  // Used by one function each, kept for their memory.
-  std::vector<Transfer*> ours_;
-  std::vector<Planned> withdrawn_;
-  std::vector<uint32_t> missing_;
 };
-
-// Whether a planned neuron is where it comes from.
-inline bool is_ready(const Plan& plan, size_t i) {
-  if (plan.below.empty()) return true;
-  const Planned& planned = plan.neurons[i];
-  const Gathering* const below = plan.below[planned.source];
-  return below == nullptr || below->here(planned.neuron);
-}
 
 }  // namespace tierd

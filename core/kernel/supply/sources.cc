@@ -4,18 +4,30 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "core/kernel/supply/supply.h"
+#include "core/kernel/supply/transfer.h"
 
 namespace tierd {
+namespace {
 
-Sources::Sources(const Topology& topology, MemoryId memory, std::deque<Supply>& supplies,
-                 Residency& residency)
-    : memory_(memory), supplies_(supplies), residency_(residency) {
-  const MemoryId over = topology.memory(memory).over;
-  TIERD_CHECK(over < memory);
+// Neurons that these transfers move from the offer.
+std::vector<uint32_t> moved_from(const Offer& below, std::span<Transfer* const> moving) {
+  std::vector<uint32_t> neurons;
+  for (const Transfer* transfer : moving) {
+    if (transfer->below == &below)
+      neurons.insert(neurons.end(), transfer->neurons.begin(), transfer->neurons.end());
+  }
+  return neurons;
+}
+
+}  // namespace
+
+Sources::Sources(const SupplyContext& context, std::span<SourceMemory* const> memories)
+    : context_(context), memories_(memories) {
+  const MemoryId over = context.memory().over;
+  TIERD_CHECK(over < context.id);
   bool reached = false;
-  for (const Link& link : topology.links) {
-    if (link.to != memory) continue;
+  for (const Link& link : context.topology.links) {
+    if (link.to != context.id) continue;
     if (link.from == over) {
       over_ = static_cast<uint8_t>(sources_.size());
       reached = true;
@@ -26,61 +38,53 @@ Sources::Sources(const Topology& topology, MemoryId memory, std::deque<Supply>& 
   store_alone_ = sources_.size() == 1 && sources_.front() == kStore;
 }
 
-Supply& Sources::supply(size_t source) const {
-  return supplies_[sources_[source] - 1u];
-}
-
-Status Sources::find(const Request& request, Plan& plan) {
-  if (store_alone_ || plan.done()) return {};
-  const std::span<Planned> planned = std::span(plan.neurons).subspan(plan.next);
+Status Sources::find(FetchList& list) {
+  if (store_alone_ || list.done()) return {};
   std::vector<std::vector<uint32_t>> wanted(sources_.size());
-  for (Planned& of : planned) {
-    of.source = nearest(request.edition, of.neuron);
+  for (ToFetch& of : std::span(list.neurons).subspan(list.next)) {
+    of.source = nearest(list.edition, of.neuron);
     wanted[of.source].push_back(of.neuron);
   }
-  plan.below.assign(sources_.size(), nullptr);
+  list.below.assign(sources_.size(), nullptr);
   for (size_t s = 0; s < sources_.size(); ++s) {
     if (sources_[s] == kStore || wanted[s].empty()) continue;
     std::ranges::sort(wanted[s]);
-    Gathering::Demand demand;
-    demand.purpose = {request.purpose.site, request.purpose.step, memory_};
-    demand.edition = supply(s).held_as(request.edition);
-    demand.priority = request.priority;
-    demand.bypass = request.bypass;
-    auto below = supply(s).gather(demand, ActiveSet::of(std::move(wanted[s])));
+    auto below = memory(s).offer({.purpose = {list.purpose.site, list.purpose.step, context_.id},
+                                  .edition = list.edition,
+                                  .own = ActiveSet::of(std::move(wanted[s])),
+                                  .priority = list.priority,
+                                  .bypass = list.bypass});
     if (!below.ok()) {
-      leave(plan);
+      leave(list);
       return below.error();
     }
-    plan.below[s] = *below;
-    plan.below[s]->hold();
+    list.below[s] = *below;
+    list.below[s]->hold();
   }
-  drop_refused(request.edition, plan);
-  if (request.in_any_order) {
-    const auto later = [&](const Planned& of) {
-      const Gathering* const below = plan.below[of.source];
+  drop_refused(list);
+  if (list.any_order) {
+    const auto later = [&](const ToFetch& of) {
+      const Offer* const below = list.below[of.source];
       return std::pair(below != nullptr && !below->here(of.neuron), of.source);
     };
-    std::ranges::stable_sort(std::span(plan.neurons).subspan(plan.next), {}, later);
+    std::ranges::stable_sort(std::span(list.neurons).subspan(list.next), {}, later);
   }
   return {};
 }
 
-void Sources::drop_refused(EditionId edition, Plan& plan) {
-  const auto refused = [&](const Planned& planned) {
-    const Gathering* const below = plan.below[planned.source];
-    if (below == nullptr || !std::ranges::binary_search(below->refused(), planned.neuron)) return false;
-    if (planned.keep) residency_.abandon(edition, planned.neuron);
+void Sources::drop_refused(FetchList& list) {
+  const auto refused = [&](const ToFetch& of) {
+    const Offer* const below = list.below[of.source];
+    if (below == nullptr || !std::ranges::binary_search(below->refused(), of.neuron)) return false;
+    if (of.keep) context_.residency.abandon(list.edition, of.neuron);
     return true;
   };
-  const auto from = plan.neurons.begin() + static_cast<std::ptrdiff_t>(plan.next);
-  plan.neurons.erase(std::remove_if(from, plan.neurons.end(), refused), plan.neurons.end());
+  const auto from = list.neurons.begin() + static_cast<std::ptrdiff_t>(list.next);
+  list.neurons.erase(std::remove_if(from, list.neurons.end(), refused), list.neurons.end());
 }
 
 bool Sources::holds(MemoryId memory, EditionId edition, uint32_t neuron) const {
-  if (memory == kStore) return true;
-  const Supply& source = supplies_[memory - 1u];
-  return source.residency().valid(source.held_as(edition), neuron);
+  return memory == kStore || memories_[memory - 1u]->holds(edition, neuron);
 }
 
 uint8_t Sources::nearest(EditionId edition, uint32_t neuron) const {
@@ -93,43 +97,43 @@ bool Sources::next_to(EditionId edition, uint32_t neuron) const {
                              [&](MemoryId of) { return of != kStore && holds(of, edition, neuron); });
 }
 
-void Sources::leave(Plan& plan) {
-  let_go(plan, true, {});
+void Sources::leave(FetchList& list) {
+  let_go(list, true, {});
 }
 
-void Sources::hand_over(Plan& plan, std::span<Transfer* const> moving) {
-  let_go(plan, false, moving);
+void Sources::hand_over(FetchList& list, std::span<Transfer* const> moving) {
+  let_go(list, false, moving);
 }
 
-void Sources::let_go(Plan& plan, bool gives_up, std::span<Transfer* const> moving) {
-  for (size_t s = 0; s < plan.below.size(); ++s) {
-    Gathering* const below = std::exchange(plan.below[s], nullptr);
+void Sources::let_go(FetchList& list, bool gives_up, std::span<Transfer* const> moving) {
+  for (size_t s = 0; s < list.below.size(); ++s) {
+    Offer* const below = std::exchange(list.below[s], nullptr);
     if (below == nullptr) continue;
     if (below->let_go() == 0) {
-      supply(s).close(*below, gives_up);
+      memory(s).close(*below, gives_up);
     } else {
       below->stop();
-      if (!gives_up) below->release_all_but(moving);
+      if (!gives_up) below->release_all_but(moved_from(*below, moving));
     }
   }
-  plan.below.clear();
+  list.below.clear();
 }
 
 void Sources::leave(Transfer& transfer) {
-  Gathering* const below = std::exchange(transfer.below, nullptr);
+  Offer* const below = std::exchange(transfer.below, nullptr);
   if (below == nullptr) return;
   below->took(transfer.neurons);
-  if (below->let_go() == 0) supply(transfer.source).close(*below, true);
+  if (below->let_go() == 0) memory(transfer.source).close(*below, true);
 }
 
 void Sources::fetch() {
   for (size_t s = 0; s < sources_.size(); ++s) {
-    if (sources_[s] != kStore) supply(s).fetch();
+    if (sources_[s] != kStore) memory(s).fetch();
   }
 }
 
-Status Sources::status(const Plan& plan) {
-  for (const Gathering* const below : plan.below) {
+Status Sources::status(const FetchList& list) {
+  for (const Offer* const below : list.below) {
     if (below != nullptr) TIERD_TRY(below->status());
   }
   return {};

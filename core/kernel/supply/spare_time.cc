@@ -5,15 +5,14 @@
 namespace tierd {
 namespace {
 
-// So much one message brings, or one neuron: 20 us of a link of 25 GB/s.
+// The bytes of one message, or one neuron: 20 us of a link of 25 GB/s.
 constexpr uint64_t kAtOnceBytes = 512 << 10;
 
 }  // namespace
 
 Status SpareTime::start() {
   while (!asked_.empty()) {
-    if (!context_.dispatcher.can_post(static_cast<uint32_t>(context_.transfers.sources().size()))) return {};
-    if (std::ranges::any_of(context_.transfers.all(), &Transfer::meanwhile)) return {};
+    if (!transfers_.messages().can_post() || !under_way_.empty()) return {};
     Asked& asked = asked_.front();
     take_some(asked);
     if (!some_.empty()) TIERD_TRY(start_some(asked));
@@ -22,38 +21,80 @@ Status SpareTime::start() {
   return {};
 }
 
-// The next neurons that can be had, as many as a message should bring.
+// Takes the next neurons that can be fetched, as many as a message should list.
 void SpareTime::take_some(Asked& asked) {
   const auto& [edition, neurons] = asked.wanted;
   const uint64_t most = std::max<uint64_t>(1, kAtOnceBytes / context_.sites.editions[edition].slot_bytes);
   some_.clear();
   for (; asked.next < neurons.size() && some_.size() < most; ++asked.next) {
     const uint32_t neuron = neurons[asked.next];
-    if (context_.residency.slot(edition, neuron) == kNoSlot && context_.sources.next_to(edition, neuron))
+    if (context_.residency.slot(edition, neuron) == kNoSlot && sources_.next_to(edition, neuron))
       some_.push_back(neuron);
   }
 }
 
 Status SpareTime::start_some(const Asked& asked) {
   const EditionId edition = asked.wanted.edition;
-  Plan plan;
-  TIERD_TRY(context_.admission.admit(edition, some_, Priority::migration, false, plan));
-  // What may not stay is not worth its message.
-  std::erase_if(plan.neurons, [](const Planned& planned) { return !planned.keep; });
-  const Purpose purpose{context_.sites.editions[edition].owner, kNoStep, context_.id};
-  Status found = context_.sources.find({purpose, edition, Priority::migration, true, true}, plan);
-  while (found.ok() && !plan.done()) {
-    const Transfers::Started started =
-        context_.transfers.start_in_order(purpose, edition, Priority::migration, plan);
-    if (started.empty()) break;
-    for (Transfer* const transfer : started) {
-      transfer->meanwhile = true;
-      transfer->moves_home = asked.moves_home;
-    }
-  }
-  context_.admission.drop(edition, plan);
-  context_.sources.leave(plan);
+  FetchList list{.purpose = {context_.sites.editions[edition].owner, kNoStep, context_.id},
+                 .edition = edition,
+                 .priority = Priority::migration,
+                 .any_order = true,
+                 .waiter = this};
+  TIERD_TRY(admission_.admit(some_, list));
+  // A neuron that may not stay is not worth its message.
+  std::erase_if(list.neurons, [](const ToFetch& of) { return !of.keep; });
+  list.bypass = true;
+  Status found = sources_.find(list);
+  if (found.ok()) (void)transfers_.start_all(list);
+  for (UnderWay& of : under_way_) of.moves_home = asked.moves_home;
+  admission_.drop(list);
+  sources_.leave(list);
   return found;
+}
+
+// A transfer that has failed, and that a pass wanted as well, waits for that pass alone.
+void SpareTime::end() {
+  asked_.clear();
+  for (uint32_t number = 0; number < under_way_.size(); ++number) {
+    Transfer* const transfer = under_way_[number].transfer;
+    if (transfer == nullptr || transfer->state != Transfer::State::failed) continue;
+    if (transfers_.leave(*transfer, *this)) transfers_.give_up(*transfer);
+    over(number);
+  }
+}
+
+uint32_t SpareTime::started(Transfer& transfer) {
+  under_way_.push_back({&transfer, false});
+  return static_cast<uint32_t>(under_way_.size() - 1);
+}
+
+void SpareTime::message_ended(const Done& done) {
+  moves_.push_back({done.start_ns, done.done_ns, done.n_done, done.bytes});
+}
+
+void SpareTime::landed(uint32_t number) {
+  if (under_way_[number].moves_home) move_home(*under_way_[number].transfer);
+  over(number);
+}
+
+void SpareTime::failed(uint32_t number, const Error& /*error*/) {
+  over(number);
+}
+
+void SpareTime::over(uint32_t number) {
+  under_way_[number].transfer = nullptr;
+  const auto is_over = [](const UnderWay& of) { return of.transfer == nullptr; };
+  if (std::ranges::all_of(under_way_, is_over)) under_way_.clear();
+}
+
+// Editions that are made of the transfer's are at home where that one is.
+void SpareTime::move_home(const Transfer& transfer) {
+  const std::vector<Edition>& editions = context_.sites.editions;
+  const auto unit = static_cast<uint8_t>(context_.topology.unit_of(context_.id));
+  for (EditionId e = 0; e < editions.size(); ++e) {
+    if (e != transfer.edition && editions[e].made_of != transfer.edition) continue;
+    for (const uint32_t neuron : transfer.neurons) placement_.move(e, neuron, unit);
+  }
 }
 
 }  // namespace tierd

@@ -1,6 +1,6 @@
-// What a memory fetches while nobody computes from the memories that it fetches from: neurons that should be
-// here, and that nobody waits for. They come a message at a time, so that the pass behind waits for one of
-// them at most.
+// Fetches neurons while no unit computes from the memories that they are fetched from: neurons that should be
+// in the memory, and that no pass waits for. They are fetched one message at a time, so that the pass behind
+// waits for one of them at most.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,16 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/kernel/placement.h"
 #include "core/kernel/plugin_answer.h"
-#include "core/kernel/post/dispatcher.h"
-#include "core/kernel/residency.h"
-#include "core/kernel/site.h"
 #include "core/kernel/supply/admission.h"
+#include "core/kernel/supply/context.h"
 #include "core/kernel/supply/sources.h"
 #include "core/kernel/supply/transfers.h"
 
 namespace tierd {
 
-// A message that is over, of those that no pass waits for.
+// A message that no pass waited for, and that has ended.
 struct SpareMove {
   uint64_t start_ns = 0;
   uint64_t done_ns = 0;
@@ -27,31 +26,26 @@ struct SpareMove {
   uint64_t bytes = 0;
 };
 
-class SpareTime {
+class SpareTime : private TransferWaiter {
  public:
-  // The memory. Everything referred to outlives this.
-  struct Context {
-    MemoryId id;
-    const Dispatcher& dispatcher;
-    const SiteTable& sites;
-    const Residency& residency;
-    Admission& admission;
-    Sources& sources;
-    Transfers& transfers;
-  };
-  explicit SpareTime(const Context& context) : context_(context) {}
+  // Everything referred to outlives this.
+  SpareTime(const SupplyContext& context, Placement& placement, Admission& admission, Sources& sources,
+            Transfers& transfers)
+      : context_(context),
+        placement_(placement),
+        admission_(admission),
+        sources_(sources),
+        transfers_(transfers) {}
 
-  // Behind what was asked for before. What is here, or on its way, or in no memory next to this one, is left
-  // out.
+  // Appends neurons to those that will be fetched. Neurons that are in the memory by then, or on their way,
+  // or in no memory next to this one, are left out. `moves_home`: the unit is the home of those that landed.
   void ask(WantedNeurons wanted, bool moves_home) { asked_.push_back({std::move(wanted), moves_home, 0}); }
-  // Starts the next message, unless one is under way. The cache is asked for room for what it brings, and
-  // nothing is evicted for more than that. Error: plugin_fault.
+  // Starts the next message, unless one is under way. The cache is asked for room for its neurons, and none
+  // is evicted for more than that. Error: plugin_fault.
   Status start();
-  // Forgets what was not started.
-  void end() { asked_.clear(); }
+  // Forgets the neurons that no message was started for.
+  void end();
 
-  // Notes the end of a message that it has started.
-  void moved(const Done& done) { moves_.push_back({done.start_ns, done.done_ns, done.n_done, done.bytes}); }
   // Returns the messages that ended since the last call of `take_moves`.
   const std::vector<SpareMove>& moves() const { return moves_; }
   std::vector<SpareMove> take_moves() { return std::exchange(moves_, {}); }
@@ -62,12 +56,29 @@ class SpareTime {
     bool moves_home;
     size_t next;  // of its neurons
   };
+  struct UnderWay {
+    Transfer* transfer;  // NULL: it is over
+    bool moves_home;
+  };
   void take_some(Asked& asked);
   Status start_some(const Asked& asked);
+  void move_home(const Transfer& transfer);
 
-  Context context_;
+  uint32_t started(Transfer& transfer) override;
+  void message_ended(const Done& done) override;
+  void landed(uint32_t number) override;
+  Retry retry(uint32_t /*number*/) const override { return Retry::needless; }
+  void failed(uint32_t number, const Error& error) override;
+  void over(uint32_t number);
+
+  const SupplyContext& context_;
+  Placement& placement_;
+  Admission& admission_;
+  Sources& sources_;
+  Transfers& transfers_;
   std::deque<Asked> asked_;
-  std::vector<uint32_t> some_;  // of one message
+  std::vector<UnderWay> under_way_;  // the transfers of the last start; empty once all are over
+  std::vector<uint32_t> some_;       // of one message
   std::vector<SpareMove> moves_;
 };
 

@@ -1,5 +1,5 @@
-// Equal blocks of memory through which uncached bytes pass: leased for transfers, used by compute or by a
-// transfer to another memory, given back.
+// The staging of a memory: equal blocks for neurons that the cache does not keep. A block is leased for
+// transfers, used by compute or by a transfer to another memory, and given back.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,8 @@ class Staging {
     holders_[block] = 1;
     return block;
   }
-  // Another transfer fills a part of a leased block: it is free again once each has given it back.
+  // Another transfer fills a part of a leased block, which is free again once each transfer has given it
+  // back.
   void share(uint32_t block) { ++holders_[block]; }
   void give_back(uint32_t block) {
     if (--holders_[block] == 0) free_.push_back(block);

@@ -1,7 +1,7 @@
-// Fetches neurons into one memory: what passes that compute from it are missing, what memories over it are
-// missing, what later passes will want, what its cache wants from the start; tries again what failed. Keeps
-// that memory's residency with its cache. The scheduler has one for each memory, and calls them on its
-// thread.
+// A supply fetches neurons into one memory: those that a pass which computes from it is missing, those that
+// memories over it are missing, those that later passes will use, and those that its cache wants from the
+// start. It keeps that memory's residency together with the cache. The scheduler has one for each memory,
+// and calls them on its thread.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,11 @@
 #include "core/kernel/site.h"
 #include "core/kernel/strategies.h"
 #include "core/kernel/supply/admission.h"
+#include "core/kernel/supply/demand.h"
+#include "core/kernel/supply/fetch_list.h"
+#include "core/kernel/supply/fill.h"
 #include "core/kernel/supply/gathering.h"
+#include "core/kernel/supply/offer.h"
 #include "core/kernel/supply/sources.h"
 #include "core/kernel/supply/spare_time.h"
 #include "core/kernel/supply/transfers.h"
@@ -30,139 +34,110 @@
 
 namespace tierd {
 
-class Supply : private CompletionSink {
+class Supply : public SourceMemory {
  public:
   struct Options {
-    MemoryId memory = 0;  // which one; its cache is asked
+    MemoryId memory = 0;
     const Topology* topology = nullptr;
-    std::deque<Supply>* supplies = nullptr;  // of all memories
+    std::span<SourceMemory* const> memories;  // [memories] all of them, there before the first call
     Placement* placement = nullptr;
     // Names an extent in an error: file, offset, site.
     std::function<std::string(uint32_t extent)> describe_extent;
-    uint32_t read_attempts = 3;  // a failed transfer is tried so often in all before its pass fails
+    uint32_t read_attempts = 3;  // of a transfer, before its pass fails
   };
-  // Who waits at `changed` is woken by each message that ended. Everything referred to outlives the supply.
+  // Each message that ended wakes the waiter at `changed`. Everything referred to outlives the supply.
   Supply(Dispatcher& dispatcher, const SiteTable& sites, Strategies& strategies, Residency& residency,
-         Options options, Notice& changed);
-  ~Supply() override;
+         const Options& options, Notice& changed);
 
-  // `begin_pass` gives up what was fetched ahead for passes that are over. What is posted after `end_pass`
-  // belongs to no pass.
+  // `begin_pass` gives up what was fetched ahead for passes that are over. Messages that are posted after
+  // `end_pass` belong to no pass.
   void begin_pass(SiteId site, uint32_t step);
   void end_pass();
   // Whether memory of this site and step still belongs to a transfer.
   bool transferring(SiteId site, uint32_t step) const;
 
-  // ---- What somebody waits for, or will. Gatherings fetch in the order in which they were made.
+  // ---- Demands. Gatherings fetch in the order in which they were made.
 
-  // The neurons of a pass that computes from this memory, or what another memory gets from here, in an
-  // edition that this one holds; the set lives as long as the gathering, or is kept by it. Error:
-  // plugin_fault; then there is no gathering.
-  Result<Gathering*> gather(const Gathering::Demand& demand);
-  Result<Gathering*> gather(const Gathering::Demand& demand, ActiveSet wanted);
-  // Unpins what it used and ends it. What is fetched for it alone is given up, unless it may stay for another
-  // one that has the same purpose.
+  // Gathers the neurons of a pass that computes from this memory, or those that another memory fetches from
+  // here, in an edition that this one holds. Error: plugin_fault; then there is no gathering.
+  Result<Gathering*> gather(Demand demand);
+  // Unpins the neurons of a gathering and ends it. Neurons that are fetched for it alone are given up, unless
+  // they may stay for the next gathering with the same purpose.
   void close(Gathering& gathering, bool gives_up = true);
-  // Starts transfers for what somebody waits for, as far as there is room.
-  void fetch();
+  // Starts transfers for gatherings, as far as there is room.
+  void fetch() override;
 
-  // ---- What later passes will want.
+  // ---- Look-ahead.
 
-  // Neurons, ascending, that passes of later sites, or of a later step, will use, in an edition that the
-  // memory holds. What is not kept stays in its blocks until it is computed; where nobody computes from the
-  // memory, until its pass is over, for whoever fetches it from here. Several editions: neurons of one number
-  // lie side by side in the file, and are fetched by one read. Error: plugin_fault.
+  // Fetches neurons, ascending, that passes of later sites, or of a later step, will use, in an edition that
+  // the memory holds. Those that are not kept stay in their blocks until they are computed; in a memory that
+  // no unit computes from until their pass is over, for all memories that fetch them from here. Several
+  // editions: neurons of one number are contiguous in the file, and are fetched by one read. Error:
+  // plugin_fault.
   struct Wished {
     SiteId site;
     EditionId edition;
     std::span<const uint32_t> neurons;
   };
   Status wish(std::span<const Wished> wanted, uint32_t step, bool bypass);
-  // Starts transfers for them, unless somebody still waits for room.
+  // Starts transfers for look-ahead, unless a demand waits for room.
   void pump();
   // Gives up what no later step can use.
   void end_step(uint32_t step);
-  // Fetches these before the first step, or between two, as far as there is room; `progress` hears of bytes
-  // that landed, `stopping` says when to give up.
+  // See Fill::run.
   Task<Status> fill(std::vector<WantedNeurons> wanted, std::function<void(uint64_t)> progress,
-                    std::function<bool()> stopping);
-  // ---- What should be here, and can wait.
-
-  // Until `end_pass`, while nobody computes from the memories next to this one, fetches from those what it
-  // has room for, in this order. `moves_home`: the unit that computes from here is the home of what has come.
-  void fetch_meanwhile(WantedNeurons wanted, bool moves_home) {
-    spare_time_.ask(std::move(wanted), moves_home);
+                    std::function<bool()> stopping) {
+    return fill_.run(std::move(wanted), std::move(progress), std::move(stopping));
   }
-  // Returns the messages of `fetch_meanwhile` that ended since the last call of `take_spare_moves`.
-  const std::vector<SpareMove>& spare_moves() const { return spare_time_.moves(); }
-  std::vector<SpareMove> take_spare_moves() { return spare_time_.take_moves(); }
+  // Fetches neurons that should be in the memory and can wait, until `end_pass`.
+  SpareTime& spare_time() { return spare_time_; }
+  const SpareTime& spare_time() const { return spare_time_; }
 
-  // Gives up everything; `idle` once nothing is under way.
+  // Gives up everything; `idle` returns whether nothing is under way any more.
   void give_up_all();
   bool idle() const { return transfers_.all().empty() && open_.empty(); }
 
-  // See Admission.
-  Status expire(EditionId edition) { return admission_.expire(edition); }
-  void shrink(EditionId edition, std::span<const uint32_t> neurons) { admission_.shrink(edition, neurons); }
-  Status take_fault() { return admission_.take_fault(); }
+  Admission& admission() { return admission_; }
+  const SupplyContext& context() const { return context_; }
 
-  const Residency& residency() const { return residency_; }
-  // See Memory::held.
-  EditionId held_as(EditionId edition) const {
-    return options_.topology->memory(options_.memory).held_as(edition);
+  // ---- For a memory that fetches from this one.
+
+  bool holds(EditionId edition, uint32_t neuron) const override {
+    return context_.residency.valid(held_as(edition), neuron);
   }
+  Result<Offer*> offer(Demand demand) override;
+  void close(Offer& offer, bool gives_up) override { close(static_cast<Gathering&>(offer), gives_up); }
+
+  const Residency& residency() const { return context_.residency; }
+  // See Memory::held.
+  EditionId held_as(EditionId edition) const { return context_.memory().held_as(edition); }
   const MemoryCounters& counters() const { return counters_; }
   // In the topology's order.
-  const std::vector<LinkCounters>& links() const { return links_; }
+  const std::vector<LinkCounters>& links() const { return transfers_.messages().links(); }
   void count_on(const MemoryCounters& from) { counters_ += from; }
-  void count_on(size_t link, const LinkCounters& from) { links_[link] += from; }
+  void count_on(size_t link, const LinkCounters& from) { transfers_.messages().count_on(link, from); }
 
  private:
-  void count(const Message& message, const Done& done, std::span<Transfer* const> transfers);
-  void on_done(const Message& message, const Done& done) override;
-  void landed(Transfer& transfer, uint64_t bytes);
-  void failed(Transfer& transfer, const Done& done, bool alone);
-  void try_again();
-  void give_up(Transfer& transfer);
-  void give_up(std::span<Transfer* const> transfers);
-  void waste(Transfer& transfer);
-  uint64_t position(SiteId site, uint32_t step) const { return uint64_t{step} * sites_.size() + site; }
-  bool is_over(const Purpose& purpose) const { return position(purpose.site, purpose.step) < over_before_; }
-  void drop(EditionId edition, Plan& plan);
-  void move_home(const Transfer& transfer);
+  void drop(FetchList& list);
   void drop_what_cannot_be_had(Wish& wish);
-  void tell_passed_on(const Gathering& gathering);
-  template <class Begin>
-  Result<Gathering*> open(Begin begin);
 
-  Dispatcher& dispatcher_;
-  const SiteTable& sites_;
-  Strategies& strategies_;
-  Residency& residency_;
-  Options options_;
   MemoryCounters counters_;
-  std::vector<LinkCounters> links_;         // [links into the memory]
-  std::vector<uint64_t> links_busy_until_;  // [links into the memory] when the latest message ended
-  const bool is_computed_from_;
-  uint64_t over_before_ = 0;  // passes before this position are over
-  Notice& changed_;
+  const SupplyContext context_;
   Admission admission_;
   Sources sources_;
   Transfers transfers_;
   Wishes wishes_;
   SpareTime spare_time_;
+  Fill fill_;
 
   Gathering::Scratch scratch_;
   std::deque<Gathering> gatherings_;
   std::vector<Gathering*> open_;    // in the order in which they were made
   std::vector<Gathering*> unused_;  // ended, with their memory
 
-  // Used by one function each, kept for their memory.
+  // Used by `wish` alone, and kept for their memory.
   std::vector<uint32_t> missing_;
-  std::vector<uint32_t> present_;  // of those that are wished for
-
-  std::function<void(uint64_t)> fill_progress_;
-  Status fill_status_;
+  std::vector<uint32_t> present_;
 };
 
 }  // namespace tierd

@@ -1,355 +1,405 @@
 #include "core/kernel/supply/transfers.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "core/base/align.h"
 #include "core/base/check.h"
-#include "core/kernel/supply/gathering.h"
 
 namespace tierd {
 namespace {
 
-// Blocks that look-ahead leaves free: one, so that a demand never waits for the compute of a later site, nor
-// of a later run (see RunOrder); where there are many, some more, so that one is fetched while another is
-// computed.
+// Returns how many blocks look-ahead leaves free: one, so that a demand never waits for the compute of a
+// later site, nor of a later stretch (see sort_by_stretches); of many blocks some more, so that one is
+// fetched while another is computed.
 uint32_t left_to_demand(uint32_t blocks) {
   return std::clamp(blocks / 8, 1u, 4u);
 }
 
-// What one message of a pass that waits asks for, where it can begin with the first runs: what a disk reads
-// in some tenths of a millisecond, a few hand-overs long.
+// The bytes of one message of a pass that waits, where it can begin with the first stretches: a disk reads
+// them in some tenths of a millisecond, which is the time of a few hand-overs.
 constexpr uint32_t kDemandedBytes = 512u << 10;
 
-// What a block and a message must have room for at once.
+// Returns how many neurons a block and a message must have room for at once.
 uint32_t together(const Site& site) {
   return std::min(site.n, site.run);
 }
 
 }  // namespace
 
-Transfers::Transfers(Dispatcher& dispatcher, const SiteTable& sites, const Residency& residency,
-                     Options options, CompletionSink& sink)
-    : dispatcher_(dispatcher),
-      sites_(sites),
-      residency_(residency),
-      options_(std::move(options)),
-      sink_(sink),
-      staging_(options_.memory.staging_blocks, options_.memory.block_bytes),
+Transfers::Transfers(const SupplyContext& context, Admission& admission, Sources& sources,
+                     const Options& options)
+    : context_(context),
+      admission_(admission),
+      sources_(sources),
+      most_attempts_(options.attempts),
+      messages_(context, options.describe_extent, *this),
+      staging_(context.memory().staging_blocks, context.memory().block_bytes),
       demand_blocks_(left_to_demand(staging_.blocks())) {
+  const SiteTable& sites = context.sites;
   for (EditionId e = 0; e < sites.editions.size(); ++e)
-    arena_.push_back(places(options_.memory.arena_offset[e], sites.editions[e].slot_bytes));
+    arena_slots_.emplace_back(context.memory().arena_offset[e], sites.editions[e].slot_bytes);
   for (const Site& site : sites) {
-    for (const EditionId edition : site.editions) {
-      const EditionId held = options_.memory.held_as(edition);
-      TIERD_CHECK(together(site) <= std::min(most_in_block(held), most_units()));
-    }
+    for (const EditionId edition : site.editions)
+      TIERD_CHECK(together(site) <= std::min(most_in_block(context.memory().held_as(edition)), most_units()));
   }
 }
 
-Transfer& Transfers::open(const Purpose& purpose, EditionId edition, Priority priority, uint8_t source,
-                          Plan& plan) {
-  if (unused_.empty()) unused_.push_back(&all_.emplace_back());
-  Transfer& transfer = *open_.emplace_back(unused_.back());
-  unused_.pop_back();
-  std::vector<uint32_t> neurons = std::move(transfer.neurons);  // for their memory
-  neurons.clear();
-  transfer = {.purpose = purpose,
-              .edition = edition,
-              .priority = priority,
-              .source = source,
-              .neurons = std::move(neurons)};
-  if (!plan.below.empty() && plan.below[source] != nullptr) {
-    transfer.below = plan.below[source];
+Transfers::~Transfers() = default;
+
+// A step passes through its sites in their order: the gathering of a pass that the step is behind will not
+// come.
+void Transfers::begin_pass(SiteId site, uint32_t step) {
+  over_before_ = position(site, step);
+  messages_.set_step(step);
+  const auto passed = [&](const Transfer* transfer) {
+    return transfer->purpose.step == step && is_over(transfer->purpose) && !transfer->into_arena() &&
+           transfer->state != Transfer::State::abandoned;
+  };
+  if (std::ranges::none_of(open_, passed)) return;
+  for (Transfer* transfer : std::vector(open_)) {
+    if (passed(transfer)) give_up(*transfer);
+  }
+}
+
+void Transfers::end_step(uint32_t step) {
+  over_before_ = position(0, step + 1);
+  for (Transfer* transfer : std::vector(open_)) {
+    if (transfer->purpose.step <= step && !transfer->into_arena()) give_up(*transfer);
+  }
+}
+
+void Transfers::give_up_all() {
+  over_before_ = UINT64_MAX;
+  for (Transfer* transfer : std::vector(open_)) give_up(*transfer);
+}
+
+template <class Kind>
+Kind& Transfers::Pool<Kind>::take() {
+  if (unused.empty()) return all.emplace_back();
+  Kind& used = *unused.back();
+  unused.pop_back();
+  Kind fresh;
+  fresh.neurons.swap(used.neurons), fresh.places.swap(used.places), fresh.waiting.swap(used.waiting);
+  fresh.neurons.clear(), fresh.places.clear();
+  return used = std::move(fresh);
+}
+
+template <class Kind>
+Kind& Transfers::open(Pool<Kind>& pool, const FetchList& list, uint8_t source) {
+  Kind& transfer = pool.take();
+  transfer.purpose = list.purpose;
+  transfer.edition = list.edition;
+  transfer.priority = list.priority;
+  transfer.source = source;
+  if (!list.below.empty() && list.below[source] != nullptr) {
+    transfer.below = list.below[source];
     transfer.below->hold();
   }
+  open_.push_back(&transfer);
   started_.push_back(&transfer);
   return transfer;
 }
 
-void Transfers::close(Transfer& transfer) {
-  TIERD_CHECK(transfer.below == nullptr && transfer.waiting == 0);
-  if (!transfer.into_arena()) staging_.give_back(transfer.block);
-  open_.erase(std::ranges::find(open_, &transfer));
-  unused_.push_back(&transfer);
+// Opens a transfer for neurons that are kept, and have a source, like this one. `beside`: it fills another
+// part of that one's block.
+Transfer& Transfers::open(const FetchList& list, const ToFetch& like, const BlockTransfer* beside) {
+  if (like.keep) return open(arena_, list, like.source);
+  BlockTransfer& transfer = open(blocks_, list, like.source);
+  if (beside == nullptr) {
+    transfer.block = staging_.lease();
+  } else {
+    transfer.block = beside->block;
+    staging_.share(transfer.block);
+  }
+  return transfer;
 }
 
-EditionId Transfers::edition_at_source(const Transfer& transfer) const {
-  if (transfer.below != nullptr) return transfer.below->edition();
-  const EditionId made_of = sites_.editions[transfer.edition].made_of;
-  return made_of != kNoEdition ? made_of : transfer.edition;
+bool Transfers::start(FetchList& list) {
+  started_.clear();
+  if (list.any_order) {
+    start_in_order(list);
+  } else {
+    start_by_stretches(list);
+  }
+  if (list.waiter != nullptr) {
+    for (Transfer* transfer : started_)
+      transfer->waiting.push_back({list.waiter, list.waiter->started(*transfer)});
+  }
+  return !started_.empty();
 }
 
-// Appends what the agent is to fetch.
-void Transfers::list(const Transfer& transfer) {
-  if (transfer.below != nullptr) {
-    const Gathering& below = *transfer.below;
-    return each_place(transfer, [&](uint32_t neuron, uint32_t place) {
-      units_.push_back({below.place(neuron), place});
-    });
+bool Transfers::start_all(FetchList& list) {
+  while (!list.done()) {
+    if (!start(list)) return false;
   }
-  const Edition& edition = sites_.editions[transfer.edition];
-  each_place(transfer, [&](uint32_t neuron, uint32_t place) {
-    units_.push_back({edition.extent_of(neuron), place});
-  });
+  return true;
 }
 
-// The slots of an edition are as large as its largest neuron: only a neuron's own bytes are moved, to the end
-// of their last place.
-void Transfers::list_lengths(std::span<Transfer* const> transfers) {
-  lengths_.clear();
-  for (const Transfer* transfer : transfers) {
-    const std::vector<uint32_t>& bytes = sites_.editions[edition_at_source(*transfer)].bytes;
-    for (const uint32_t neuron : transfer->neurons)
-      lengths_.push_back(static_cast<uint32_t>(align_up(bytes[neuron], kPlaceUnit)));
+void Transfers::start_by_stretches(FetchList& list) {
+  const Site& site = context_.sites[list.purpose.site];
+  asked_.clear();
+  ask(list);
+  const uint32_t demanded = kDemandedBytes / context_.sites.editions[list.edition].slot_bytes;
+  // Where the free blocks do not hold everything in such pieces, the pieces are larger, so that everything is
+  // read at once: if the rest were read behind the first stretch, the disk would be idle while that one is
+  // computed.
+  const size_t left = list.neurons.size() - list.next, blocks = std::max(1U, staging_.free_blocks());
+  const size_t share = left > blocks * demanded ? divide_up(left, blocks) + together(site) : demanded;
+  asked_.front().most = std::min(asked_.front().most, std::max<size_t>(together(site), share));
+  start_stretches();
+}
+
+// The memory below fetches in an order of its own, and its neurons keep their blocks until they were fetched
+// from there: a transfer that waited for the next neuron of this list's order might wait for ever. False: no
+// neuron is ready.
+bool Transfers::put_ready_in_front(FetchList& list) {
+  size_t ready = list.next;
+  while (ready != list.neurons.size() && !list.ready(ready)) ++ready;
+  if (ready == list.neurons.size()) return false;
+  const auto at = [&](size_t i) { return list.neurons.begin() + static_cast<std::ptrdiff_t>(i); };
+  std::rotate(at(list.next), at(ready), at(ready + 1));
+  return true;
+}
+
+void Transfers::start_in_order(FetchList& list) {
+  if (!messages_.can_post() || !put_ready_in_front(list)) return;
+  const ToFetch& first = list.neurons[list.next];
+  if (!first.keep && staging_.free_blocks() < 1 + spare(list.priority)) return;
+  Transfer& transfer = open(list, first);
+  const size_t end =
+      std::min(list.neurons.size(), list.next + std::min(most_in_block(list.edition), most_units()));
+  for (; list.next != end; ++list.next) {
+    const ToFetch& of = list.neurons[list.next];
+    if (of.keep != first.keep || of.source != first.source || !list.ready(list.next)) break;
+    transfer.neurons.push_back(of.neuron);
+  }
+  post_started();
+}
+
+bool Transfers::start(Wish& wish) {
+  started_.clear();
+  asked_.clear();
+  for (FetchList& part : wish.parts) {
+    if (!part.done()) ask(part);
+  }
+  const size_t blocks = staging_.blocks();
+  size_t most = std::min<size_t>(blocks > demand_blocks_ ? blocks - demand_blocks_ : 1,
+                                 most_units() / together(context_.sites[asked_.front().list->purpose.site]));
+  // Neurons that are contiguous in the file are not so in another memory, whose slots have the size of one
+  // edition.
+  if (!messages_.from_store_alone()) most = 1;
+  if (asked_.size() > most) asked_.resize(std::max<size_t>(1, most));
+  FetchList& first = *asked_.front().list;
+  if (asked_.size() == 1 && first.any_order) {
+    start_in_order(first);
+  } else {
+    start_stretches();
+  }
+  for (Transfer* transfer : started_) {
+    BlockTransfer* const block = in_block(*transfer);
+    if (block != nullptr && !context_.is_computed_from()) block->shared.emplace();
+  }
+  return !started_.empty();
+}
+
+// Starts the next transfers of the lists in `asked_`. The neurons of each list that pass through staging take
+// a block; kept ones are among them in the file, and are fetched by the same read.
+void Transfers::start_stretches() {
+  if (!messages_.can_post()) return;
+  const FetchList& first = *asked_.front().list;
+  take_stretches(asked_, context_.sites[first.purpose.site].run, most_units());
+  const auto blocks = std::ranges::count_if(asked_, &NextStretches::takes_streams);
+  if (blocks != 0 && staging_.free_blocks() < static_cast<uint32_t>(blocks) + spare(first.priority)) return;
+  for (const NextStretches& asked : asked_) {
+    open_taken(asked);
+    asked.list->next = asked.end;
+  }
+  post_started();
+}
+
+// Opens transfers for the stretches that were taken of one list: for kept neurons apart from those that pass
+// through staging, and for each source by itself. Those that pass through staging fill one block, one source
+// behind the other.
+void Transfers::open_taken(const NextStretches& asked) {
+  const size_t before = started_.size();
+  const auto opened = [&] { return std::span(started_).subspan(before); };
+  const auto transfer_for = [&](const ToFetch& taken) -> Transfer& {
+    const BlockTransfer* beside = nullptr;
+    for (Transfer* const transfer : opened()) {
+      if (transfer->into_arena() != taken.keep) continue;
+      if (transfer->source == taken.source) return *transfer;
+      if (beside == nullptr) beside = in_block(*transfer);
+    }
+    return open(*asked.list, taken, beside);
+  };
+  Transfer* last = nullptr;
+  const ToFetch* like = nullptr;
+  for (const ToFetch& taken : asked.taken()) {
+    if (last == nullptr || like->keep != taken.keep || like->source != taken.source)
+      last = &transfer_for(taken);
+    like = &taken;
+    last->neurons.push_back(taken.neuron);
+  }
+  uint32_t first = 0;
+  for (Transfer* const transfer : opened()) {
+    BlockTransfer* const block = in_block(*transfer);
+    if (block == nullptr) continue;
+    block->first = first;
+    first += static_cast<uint32_t>(block->neurons.size());
   }
 }
 
-void Transfers::post(std::span<Transfer* const> transfers) {
-  units_.clear();
-  for (Transfer* transfer : transfers) {
-    list(*transfer);
-    ++transfer->attempts;
-    transfer->state = Transfer::State::moving;
-  }
-  const Transfer& first = *transfers.front();
-  const From& from = options_.from[first.source];
-  const EditionId comes_as = edition_at_source(first);
-  Message message;
-  message.op = from.memory == kStore ? Op::read : Op::move;
-  message.priority = first.priority;
-  message.agent = from.agent;
-  message.lane = from.lane;
-  message.from = from.memory;
-  message.memory = options_.id;
-  if (message.op == Op::move) message.unit_bytes = sites_.editions[comes_as].slot_bytes;
-  const auto recoded = [&](const Transfer* of) { return edition_at_source(*of) != of->edition; };
-  if (std::ranges::any_of(transfers, recoded)) message.flags = kRecode;
-  message.step = present_step_;
-  message.site = first.purpose.site;
-  message.edition = first.edition;
-  if (first.priority == Priority::prefetch) message.expires_step = first.purpose.step;
-  Payload payload{.units = units_};
-  if (message.op == Op::move && message.flags == kRecode) {
-    neurons_.clear();
-    for (const Transfer* of : transfers)
-      neurons_.insert(neurons_.end(), of->neurons.begin(), of->neurons.end());
-    payload.neurons = neurons_;
-  }
-  if (message.op == Op::move) {
-    list_lengths(transfers);
-    payload.lengths = lengths_;
-  }
-  const MessageId id = dispatcher_.post(message, payload, sink_);
-  for (Transfer* transfer : transfers) transfer->message = id;
-  of_message_.resize(std::max<size_t>(of_message_.size(), id.slot + 1u));
-  of_message_[id.slot].assign(transfers.begin(), transfers.end());
-}
-
-// One message for each source.
+// Posts a message for each source.
 void Transfers::post_started() {
-  if (from_store_alone()) {
-    if (!started_.empty()) post(started_);
+  for (Transfer* transfer : started_) set_places(*transfer);
+  if (messages_.from_store_alone()) {
+    if (!started_.empty()) messages_.post(started_);
     return;
   }
   std::ranges::stable_sort(started_, {}, &Transfer::source);
   for (size_t begin = 0, end = 0; begin != started_.size(); begin = end) {
     while (end != started_.size() && started_[end]->source == started_[begin]->source) ++end;
-    post(std::span(started_).subspan(begin, end - begin));
+    messages_.post(std::span(started_).subspan(begin, end - begin));
   }
 }
 
-void Transfers::post_again(Transfer& transfer) {
-  Transfer* const alone = &transfer;
-  post({&alone, 1});
+void Transfers::set_places(Transfer& transfer) const {
+  const EditionId edition = transfer.edition;
+  if (const BlockTransfer* const into = in_block(transfer); into != nullptr) {
+    const Slots slots(context_.memory().staging_offset + uint64_t{into->block} * staging_.block_bytes(),
+                      context_.sites.editions[edition].slot_bytes);
+    for (uint32_t i = 0; i < into->neurons.size(); ++i) transfer.places.push_back(slots.at(into->first + i));
+  } else {
+    const std::span<const Residency::Neuron> all = context_.residency.neurons(edition);
+    for (const uint32_t neuron : transfer.neurons)
+      transfer.places.push_back(arena_place(edition, all[neuron].slot));
+  }
+}
+
+// For the second of some transfers that shared a message and failed there may be no message slot yet.
+void Transfers::try_again() {
+  for (Transfer* transfer : open_) {
+    if (transfer->state != Transfer::State::failed) continue;
+    if (!context_.dispatcher.can_post()) return;
+    messages_.post({&transfer, 1});
+  }
 }
 
 void Transfers::demand(Transfer& transfer) {
   transfer.priority = Priority::demand;
-  if (transfer.state == Transfer::State::moving) dispatcher_.raise(transfer.message, Priority::demand);
+  messages_.raise(transfer);
 }
 
-Transfers::Started Transfers::start(const Purpose& purpose, EditionId edition, Priority priority,
-                                    Plan& plan) {
-  const Site& site = sites_[purpose.site];
-  if (!site.added) return start_in_order(purpose, edition, priority, plan);
-  asked_.clear();
-  ask(purpose, edition, plan);
-  const uint32_t demanded = kDemandedBytes / sites_.editions[edition].slot_bytes;
-  // Where the free blocks do not hold everything in such pieces, the pieces are larger, so that all of it is
-  // asked for at once: asked for behind the first run, the rest would leave the disk idle while that one is
-  // computed.
-  const size_t left = plan.neurons.size() - plan.next, blocks = std::max(1U, staging_.free_blocks());
-  const size_t share = left > blocks * demanded ? divide_up(left, blocks) + together(site) : demanded;
-  asked_.front().most = std::min(asked_.front().most, std::max<size_t>(together(site), share));
-  return start_runs(priority);
-}
-
-// The memory below fetches in an order of its own, and what it has fetched keeps its blocks until it has come
-// here: whoever waited for the next one of this order might wait for ever. False: nothing is ready.
-bool Transfers::put_ready_in_front(Plan& plan) {
-  size_t ready = plan.next;
-  while (ready != plan.neurons.size() && !is_ready(plan, ready)) ++ready;
-  if (ready == plan.neurons.size()) return false;
-  const auto at = [&](size_t i) { return plan.neurons.begin() + static_cast<std::ptrdiff_t>(i); };
-  std::rotate(at(plan.next), at(ready), at(ready + 1));
-  return true;
-}
-
-Transfers::Started Transfers::start_in_order(const Purpose& purpose, EditionId edition, Priority priority,
-                                             Plan& plan) {
-  started_.clear();
-  if (!can_post() || !put_ready_in_front(plan)) return started_;
-  const Planned& first = plan.neurons[plan.next];
-  if (!first.keep && staging_.free_blocks() < 1 + spare(priority)) return started_;
-  Transfer& transfer = open(purpose, edition, priority, first.source, plan);
-  if (!first.keep) transfer.block = staging_.lease();
-  const size_t end =
-      std::min(plan.neurons.size(), plan.next + std::min(most_in_block(edition), most_units()));
-  for (; plan.next != end; ++plan.next) {
-    const Planned& planned = plan.neurons[plan.next];
-    if (planned.keep != first.keep || planned.source != first.source || !is_ready(plan, plan.next)) break;
-    transfer.neurons.push_back(planned.neuron);
-  }
-  post_started();
-  return started_;
-}
-
-Transfers::Started Transfers::start(Wish& wish) {
-  asked_.clear();
-  for (Wish::Part& part : wish.parts) {
-    if (!part.plan.done()) ask({part.site, wish.step, options_.id}, part.edition, part.plan);
-  }
-  const size_t blocks = staging_.blocks();
-  size_t most = std::min<size_t>(blocks > demand_blocks_ ? blocks - demand_blocks_ : 1,
-                                 most_units() / together(sites_[asked_.front().purpose.site]));
-  // What lies side by side in the file does not in another memory, whose slots have the size of one edition.
-  if (!from_store_alone()) most = 1;
-  if (asked_.size() > most) asked_.resize(std::max<size_t>(1, most));
-  const NextRuns& first = asked_.front();
-  if (asked_.size() == 1 && !sites_[first.purpose.site].added)
-    return start_in_order(first.purpose, first.edition, Priority::prefetch, *first.plan);
-  return start_runs(Priority::prefetch);
-}
-
-void Transfers::ask(const Purpose& purpose, EditionId edition, Plan& plan) {
-  asked_.push_back({.purpose = purpose, .edition = edition, .plan = &plan, .most = most_in_block(edition)});
-}
-
-// The next transfers of those in `asked_`. What streams by takes a block of each edition; what is kept stands
-// among it in the file, and is fetched by the same read.
-Transfers::Started Transfers::start_runs(Priority priority) {
-  started_.clear();
-  if (!can_post()) return started_;
-  take_runs(asked_, sites_[asked_.front().purpose.site].run, most_units());
-  const auto blocks = std::ranges::count_if(asked_, &NextRuns::takes_streams);
-  if (blocks != 0 && staging_.free_blocks() < static_cast<uint32_t>(blocks) + spare(priority))
-    return started_;
-  for (const NextRuns& asked : asked_) {
-    open_taken(asked, priority);
-    asked.plan->next = asked.end;
-  }
-  post_started();
-  return started_;
-}
-
-// Transfers for what the next runs bring of one edition: what is kept apart from what streams by, and each
-// source by itself. All that streams by fills one block, one source behind the other.
-void Transfers::open_taken(const NextRuns& asked, Priority priority) {
-  const size_t before = started_.size();
-  const auto of = [&](const Planned& planned) -> Transfer& {
-    for (size_t i = before; i < started_.size(); ++i) {
-      Transfer& transfer = *started_[i];
-      if (transfer.into_arena() == planned.keep && transfer.source == planned.source) return transfer;
-    }
-    Transfer& transfer = open(asked.purpose, asked.edition, priority, planned.source, *asked.plan);
-    if (planned.keep) return transfer;
-    const auto other = std::find_if(started_.begin() + static_cast<std::ptrdiff_t>(before), started_.end(),
-                                    [](const Transfer* started) { return !started->into_arena(); });
-    if (other == started_.end()) {
-      transfer.block = staging_.lease();
-    } else {
-      transfer.block = (*other)->block;
-      staging_.share(transfer.block);
-    }
-    return transfer;
-  };
-  Transfer* last = nullptr;
-  const Planned* like = nullptr;
-  for (const Planned& planned : asked.taken()) {
-    if (last == nullptr || like->keep != planned.keep || like->source != planned.source) last = &of(planned);
-    like = &planned;
-    last->neurons.push_back(planned.neuron);
-  }
-  uint32_t first = 0;
-  for (size_t i = before; i < started_.size(); ++i) {
-    if (started_[i]->into_arena()) continue;
-    started_[i]->first = first;
-    first += static_cast<uint32_t>(started_[i]->neurons.size());
-  }
-}
-
-void Transfers::ended(MessageId message, std::vector<Transfer*>& transfers) {
-  transfers.clear();
-  transfers.swap(of_message_[message.slot]);
-  for (const Transfer* transfer : transfers) TIERD_CHECK(transfer->message == message);
-}
-
-uint64_t Transfers::payload_bytes(std::span<Transfer* const> transfers, uint64_t neurons) const {
-  uint64_t bytes = 0;
+void Transfers::on_done(const Message& message, const Done& done) {
+  std::vector<Transfer*> transfers;
+  messages_.ended(message, done, transfers);
   for (const Transfer* transfer : transfers) {
-    for (const uint32_t neuron : transfer->neurons) {
-      if (neurons-- == 0) return bytes;
-      bytes += crossing_bytes(*transfer, neuron);
+    for (const auto& [waiter, number] : transfer->waiting) waiter->message_ended(done);
+  }
+  const bool alone = transfers.size() == 1;
+  for (Transfer* transfer : transfers) {
+    if (done.status != DoneStatus::ok) {
+      failed(*transfer, done, alone);
+      continue;
+    }
+    sources_.leave(*transfer);
+    if (BlockTransfer* const block = in_block(*transfer); block != nullptr) {
+      landed(*block);
+    } else {
+      landed(static_cast<ArenaTransfer&>(*transfer));
     }
   }
-  return bytes;
+  context_.dispatcher.wake(context_.changed);
 }
 
-void Transfers::abandon(Transfer& transfer) {
-  if (std::exchange(transfer.unwanted, true)) return;
-  const std::vector<Transfer*>& together = of_message_[transfer.message.slot];
-  if (std::ranges::all_of(together, &Transfer::unwanted)) dispatcher_.cancel(transfer.message);
+void Transfers::landed(ArenaTransfer& transfer) {
+  admission_.landed(transfer.edition, transfer.neurons);
+  for (const auto& [waiter, number] : transfer.waiting) waiter->landed(number);
+  transfer.waiting.clear();
+  close(transfer);
 }
 
-Error Transfers::error(const Transfer& transfer, const Done& done) const {
-  const From& from = options_.from[transfer.source];
-  if (done.status == DoneStatus::lost) return dispatcher_.lost(from.agent);
-  if (from.memory != kStore) {
-    return {Code::internal, fmt::format("agent {}", from.agent),
-            fmt::format("moving neurons from memory {} to memory {} failed after {} attempts: {}",
-                        from.memory, options_.id, transfer.attempts, status_name(done.status))};
+void Transfers::landed(BlockTransfer& transfer) {
+  const bool wanted = std::exchange(transfer.state, Transfer::State::landed) != Transfer::State::abandoned;
+  if (!wanted) return waste(transfer);
+  for (const auto& [waiter, number] : transfer.waiting) waiter->landed(number);
+}
+
+// The message has failed, or was cancelled before a pass came to want the transfer. `alone`: it fetched
+// nothing else, so that the fault is the transfer's own; else the transfer has not been tried yet by itself.
+void Transfers::failed(Transfer& transfer, const Done& done, bool alone) {
+  using Retry = TransferWaiter::Retry;
+  Retry retry = Retry::needless;
+  for (const auto& [waiter, number] : transfer.waiting) retry = std::max(retry, waiter->retry(number));
+  const bool wanted = retry != Retry::needless;
+  if (done.status != DoneStatus::cancelled && !wanted) ++context_.counters.prefetch_failed;
+  if (!alone && wanted) --transfer.attempts;
+  const bool again = done.status != DoneStatus::lost && transfer.attempts < most_attempts_;
+  if (wanted && again && retry != Retry::impossible) {
+    if (done.status != DoneStatus::cancelled) ++context_.counters.retries;
+    if (retry == Retry::as_demand) transfer.priority = Priority::demand;
+    transfer.state = Transfer::State::failed;
+    return try_again();
   }
-  const std::string origin = options_.describe_extent ? options_.describe_extent(done.bad_extent)
-                                                      : fmt::format("extent {}", done.bad_extent);
-  switch (done.status) {
-    case DoneStatus::corrupt:
-      // The agent says so of what it could not expand.
-      if (done.error == EBADMSG)
-        return {Code::corrupt, origin,
-                "cannot be expanded: what is stored is malformed; convert the model again"};
-      return {Code::corrupt, origin,
-              "the checksum does not match; the store is damaged: remove it and convert again"};
-    case DoneStatus::cancelled:
-      return {Code::cancelled, origin, "the read was cancelled"};
-    default:
-      // The agent says these two of neurons that it could not expand.
-      if (done.status == DoneStatus::no_space && done.error == ENOMEM)
-        return {Code::no_space, origin, "there was no memory to expand it"};
-      if (done.status == DoneStatus::internal && done.error == EBADMSG)
-        return {Code::plugin_fault, origin, "its codec failed to expand it (the warning before says how)"};
-      // The agent's word for a file that ends inside the extent.
-      if (done.error == ENODATA) {
-        return {Code::io_error, origin, "the file ends here; the store was cut short while it was in use"};
-      }
-      return {Code::io_error, origin,
-              fmt::format("read failed after {} attempts: {}", transfer.attempts,
-                          done.error != 0 ? std::string(std::strerror(done.error))
-                                          : fmt::format("status {}", static_cast<int>(done.status)))};
+  const Error error = messages_.error(transfer, done);
+  if (transfer.into_arena()) admission_.failed(transfer.edition, transfer.neurons);
+  for (const auto& [waiter, number] : transfer.waiting) waiter->failed(number, error);
+  transfer.waiting.clear();
+  sources_.leave(transfer);
+  close(transfer);
+}
+
+bool Transfers::leave(Transfer& transfer, const TransferWaiter& waiter) {
+  std::erase_if(transfer.waiting, [&](const Transfer::Waiting& of) { return of.waiter == &waiter; });
+  return transfer.waiting.empty();
+}
+
+void Transfers::give_up(Transfer& transfer) {
+  BlockTransfer* const block = in_block(transfer);
+  if (!transfer.waiting.empty()) return;
+  if (block != nullptr && block->shared && !is_over(transfer.purpose)) return;
+  switch (transfer.state) {
+    case Transfer::State::moving:
+      if (block == nullptr) return;
+      transfer.state = Transfer::State::abandoned;
+      return messages_.cancel(transfer);
+    case Transfer::State::abandoned:
+      return;
+    case Transfer::State::failed:
+      if (block == nullptr) admission_.failed(transfer.edition, transfer.neurons);
+      return waste(transfer);
+    case Transfer::State::landed:
+      return waste(transfer);
+  }
+}
+
+void Transfers::give_up(std::span<Transfer* const> transfers) {
+  for (Transfer* transfer : transfers) give_up(*transfer);
+}
+
+// Closes a transfer of which not all was used.
+void Transfers::waste(Transfer& transfer) {
+  if (const BlockTransfer* const block = in_block(transfer); block != nullptr) {
+    const uint64_t all = transfer.neurons.size();
+    context_.counters.wasted += all - std::min<uint64_t>(all, block->shared ? block->shared->taken : 0);
+  }
+  sources_.leave(transfer);
+  close(transfer);
+}
+
+void Transfers::close(BlockTransfer& transfer) {
+  close(static_cast<Transfer&>(transfer));
+}
+
+void Transfers::close(Transfer& transfer) {
+  TIERD_CHECK(transfer.below == nullptr && transfer.waiting.empty());
+  open_.erase(std::ranges::find(open_, &transfer));
+  if (BlockTransfer* const block = in_block(transfer); block != nullptr) {
+    staging_.give_back(block->block);
+    blocks_.unused.push_back(block);
+  } else {
+    arena_.unused.push_back(static_cast<ArenaTransfer*>(&transfer));
   }
 }
 

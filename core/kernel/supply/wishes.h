@@ -1,6 +1,7 @@
-// What later passes will want in one memory: admitted, and not asked for yet.
+// The wishes of one memory: neurons that later passes will use, admitted and not fetched yet.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -10,50 +11,40 @@
 
 #include "core/kernel/active_set.h"
 #include "core/kernel/site.h"
-#include "core/kernel/supply/plan.h"
+#include "core/kernel/supply/fetch_list.h"
 
 namespace tierd {
 
-// A wish names neurons that a later step will use. Where sites have their neurons of one number side by side
-// in the file (layer groups), one wish names those of several sites: one read fetches them for all.
+// The neurons that one call has named for a later pass. Where neurons of one number of several sites are
+// contiguous in the file (layer groups), a wish has a part for each site: one read fetches them for all.
 struct Wish {
-  struct Part {
-    SiteId site = kNoSiteId;
-    EditionId edition = kNoEdition;
-    Plan plan;
-  };
   uint32_t step = 0;
-  std::vector<Part> parts;
+  std::vector<FetchList> parts;
 
-  bool done() const {
-    for (const Part& part : parts) {
-      if (!part.plan.done()) return false;
-    }
-    return true;
-  }
+  bool done() const { return std::ranges::all_of(parts, &FetchList::done); }
 };
 
 class Wishes {
  public:
-  // Those that are worked off lie in front.
+  // All wishes, in the order in which they are worked off.
   std::deque<Wish>& all() { return wishes_; }
-  // What is left of the wish for this site, edition and step, which is one no more.
-  Plan take(SiteId site, EditionId edition, uint32_t step);
-  // Takes out of that wish what is `wanted`, and appends it.
+  // Removes the part for this site, edition and step, and returns its neurons that no transfer has taken.
+  FetchList take(SiteId site, EditionId edition, uint32_t step);
+  // Removes the neurons that are `wanted` from that part, and appends them to `withdrawn`.
   void withdraw(SiteId site, EditionId edition, uint32_t step, const ActiveSet& wanted,
-                std::vector<Planned>& withdrawn);
-  // Forgets those of this step for earlier sites, which it has passed over; `dropped` as below.
-  using Dropped = std::function<void(EditionId edition, Plan& plan)>;
+                std::vector<ToFetch>& withdrawn);
+  // Removes the parts of this step for earlier sites, which it has passed, having shown them to `dropped`.
+  using Dropped = std::function<void(FetchList& list)>;
   void drop_passed(SiteId site, uint32_t step, const Dropped& dropped);
-  // Whether a neuron with a leased slot waits in a wish: the lease is the caller's then.
+  // Removes a neuron with a leased slot, and returns whether a wish had it: the lease is the caller's then.
   bool claim(EditionId edition, uint32_t neuron);
-  // Forgets wishes of steps up to this one, having shown `dropped` what is left of them.
+  // Removes the wishes of steps up to this one, having shown their parts to `dropped`.
   void drop_until(uint32_t step, const Dropped& dropped);
 
  private:
   struct Found {
     Wish* wish;
-    std::vector<Wish::Part>::iterator part;
+    std::vector<FetchList>::iterator part;
   };
   std::optional<Found> find(SiteId site, EditionId edition, uint32_t step);
 
