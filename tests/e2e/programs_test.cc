@@ -18,7 +18,7 @@ class Programs : public ProgramTest {};
 
 TEST_F(Programs, ExplainThemselves) {
   const std::filesystem::path folder = std::filesystem::path(TIERD_BIN_TIERD).parent_path();
-  for (const char* name : {"tierd", "tier-bench", "tier-calibrate", "tier-compare", "tier-conform",
+  for (const char* name : {"tierd", "tier", "tier-bench", "tier-calibrate", "tier-compare", "tier-conform",
                            "tier-convert", "tier-partition", "tier-profile", "tier-reproduce", "tier-store",
                            "tier-synth", "tier-tokenize", "tier-trace", "tier-train"}) {
     const std::string program = folder / name;
