@@ -99,7 +99,7 @@ Status check_activity(const Config& config) {
   }
   if (config.trace.empty()) return {};
   return Error{Code::invalid_argument, "run.trace",
-               "is about what a run has found out, not about what was drawn; tier-trace draw writes that"};
+               "is about what a run has found out, not about what was drawn; tier activity draw writes that"};
 }
 
 // Drawn sets replace the predictor, which then needs no tensors and does not look ahead.

@@ -1,5 +1,5 @@
 // Compares the statistics of successive active sets with unions of sets.
-#include "tools/tier/trace/activity.h"
+#include "tools/lab/activity/activity.h"
 
 #include <gtest/gtest.h>
 

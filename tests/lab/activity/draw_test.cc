@@ -1,5 +1,5 @@
 // A drawn trace has the statistics of its process, and the other commands accept it like a run's.
-#include "tools/tier/trace/draw.h"
+#include "tools/lab/activity/draw.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,9 +10,9 @@
 #include "core/watch/trace/what_if.h"
 #include "tests/base/temp_folder.h"
 #include "tests/tier/trace/recorded_run.h"
+#include "tools/lab/activity/activity.h"
 #include "tools/lab/activity/closed_forms.h"
 #include "tools/lab/activity/sticky_activity.h"
-#include "tools/tier/trace/activity.h"
 
 namespace tierd {
 namespace {

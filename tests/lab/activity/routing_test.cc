@@ -1,5 +1,5 @@
 // Recorded routings: hostile files, and the results of caches on them.
-#include "tools/tier/trace/routing.h"
+#include "tools/lab/activity/routing.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include "tests/base/temp_folder.h"
 #include "tests/peak_memory.h"
 #include "tests/sanitized.h"
-#include "tools/tier/trace/expert_caches.h"
+#include "tools/lab/activity/expert_caches.h"
 
 namespace tierd {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/tier/trace/activity.h"
+#include "tools/lab/activity/activity.h"
 
 #include <fmt/format.h>
 

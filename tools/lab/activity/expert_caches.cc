@@ -1,4 +1,4 @@
-#include "tools/tier/trace/expert_caches.h"
+#include "tools/lab/activity/expert_caches.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 #include "core/base/align.h"
 #include "core/engine/model_plan.h"
 #include "core/watch/trace/what_if.h"
-#include "tools/tier/trace/alternatives.h"
+#include "tools/evaluation/alternatives.h"
 
 namespace tierd {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/tier/trace/draw.h"
+#include "tools/lab/activity/draw.h"
 
 #include <fmt/format.h>
 

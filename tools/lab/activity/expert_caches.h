@@ -7,7 +7,7 @@
 
 #include "core/base/result.h"
 #include "core/watch/trace/weightless.h"
-#include "tools/tier/trace/routing.h"
+#include "tools/lab/activity/routing.h"
 
 namespace tierd {
 

@@ -1,4 +1,4 @@
-#include "tools/tier/trace/routing.h"
+#include "tools/lab/activity/routing.h"
 
 #include <fmt/format.h>
 

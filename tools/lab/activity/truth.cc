@@ -1,4 +1,4 @@
-#include "tools/tier/trace/truth.h"
+#include "tools/lab/activity/truth.h"
 
 #include <fmt/format.h>
 

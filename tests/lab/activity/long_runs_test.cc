@@ -12,8 +12,8 @@
 #include "tests/peak_memory.h"
 #include "tests/sanitized.h"
 #include "tests/watch/trace/trace_world.h"
-#include "tools/tier/trace/activity.h"
-#include "tools/tier/trace/truth.h"
+#include "tools/lab/activity/activity.h"
+#include "tools/lab/activity/truth.h"
 
 namespace tierd {
 namespace {

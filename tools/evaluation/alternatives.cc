@@ -1,4 +1,4 @@
-#include "tools/tier/trace/alternatives.h"
+#include "tools/evaluation/alternatives.h"
 
 #include <fmt/format.h>
 
