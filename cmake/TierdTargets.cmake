@@ -58,7 +58,7 @@ function(tierd_program name)
   endif()
 endfunction()
 
-if(PROJECT_IS_TOP_LEVEL)
+if(TIERD_LAB)
   # Precompiles the headers that every test includes. It is an executable, since objects of libraries have other flags.
   file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/test_headers.cc CONTENT "int main() {}\n")
   add_executable(tierd_test_headers ${PROJECT_BINARY_DIR}/test_headers.cc)

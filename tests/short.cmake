@@ -18,7 +18,7 @@ set(TIERD_PLAIN_TESTS
   # Output of the command line. Its parser has command_line_test.
   e2e_cli_test e2e_configurations_test e2e_config_keys_test e2e_measured_loss_test e2e_plan_from_header_test e2e_bad_plugin_test
   # Tools that read no untrusted input.
-  tier_bench_test plot_file_test tier_reproduce_test papers_test compare_test tier_profile_test train_test tier_train_test calibrate_test cost_model_test
+  tier_test tier_bench_test measurement_test tier_sweep_test plot_file_test tier_reproduce_test papers_test compare_test tier_profile_test train_test tier_train_test calibrate_test cost_model_test
   # Sixty plugins with one fault each, which end their process. The code that handles them has tests of its own.
   conformance_test agent_conformance_test
   # The rules of agents again, and a test that replaces madvise() and munmap(), as sanitizers do.
@@ -28,7 +28,7 @@ set(TIERD_PLAIN_TESTS
 # arithmetic and layouts run in both.
 set(TIERD_SANITIZED_TESTS
   base_test agent_test system_test report_test strategy_test config_test run_test time_test energy_test engine_test session_test batcher_test
-  null_agent_test kernel_test trace_test timeline_test tier_trace_test plugins_test dram_test ndp_test gpu_test cuda_kernels_test cuda_agent_test flash_test
+  null_agent_test kernel_test trace_test timeline_test tier_trace_test tier_activity_test plugins_test dram_test ndp_test gpu_test cuda_kernels_test cuda_agent_test flash_test
   store_test formats_test synth_test model_test known_bugs_test
   http_test hub_test api_test pressure_relief_test tierd_test
   text_test tokenize_test command_line_test planted_test

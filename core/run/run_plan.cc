@@ -86,6 +86,7 @@ Status check_heat(const Config& config, const Manifest& manifest) {
                   config.model)};
 }
 
+// Refuses a given measure_every if no site can be measured.
 Status check_measured(const Config& config, const ModelPlan& model, Layout layout) {
   if (config.measure_every == 0 || !config.given.contains("scheduler.measure_every")) return {};
   for (SiteId site = 0; site < model.sites.size(); ++site) {

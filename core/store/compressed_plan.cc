@@ -144,14 +144,13 @@ bool compresses(const Manifest& plan) {
 
 Error compresses_nothing(std::string_view compression, const std::string& model, const std::string& tokenizer,
                          const ModelConfig& config) {
-  // tier-convert does not prune mixtures.
+  // tier-prune does not prune mixtures.
   const std::string pruned =
-      config.is_mixture()
-          ? ""
-          : fmt::format(
-                "prune the model first (tier-convert {} OUT{} --prune magnitude --sparsity 0.5 "
-                "--compression {}; then -m OUT), or ",
-                model, tokenizer.empty() ? "" : " --tokenizer " + tokenizer, compression);
+      config.is_mixture() ? ""
+                          : fmt::format(
+                                "prune the model first (tier prune {} OUT{} --method magnitude --share 0.5 "
+                                "--compression {}; then -m OUT), or ",
+                                model, tokenizer.empty() ? "" : " --tokenizer " + tokenizer, compression);
   return Error{
       Code::invalid_argument, "model.compression",
       fmt::format("\"{}\" makes no matrix of {} smaller, so that nothing would be compressed: {}--set "

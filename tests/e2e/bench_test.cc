@@ -1,4 +1,4 @@
-// Runs tier-bench as a user does and checks its output, not its times.
+// Runs tier-bench and tier-sweep as a user does and checks their output, not the times.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -19,13 +19,15 @@ using testing::StartsWith;
 
 class Bench : public ProgramTest {
  protected:
-  static Ended bench(std::vector<std::string> more) {
+  static Ended measure(const std::string& program, std::vector<std::string> more) {
     std::vector<std::string> arguments = {"-q", "-m", kDemo, "-n", "4", "-r", "1", "-t", "1"};
     arguments.insert(arguments.end(), more.begin(), more.end());
-    return run_program(TIERD_BIN_BENCH, arguments);
+    return run_program(program, arguments);
   }
+  static Ended bench(std::vector<std::string> more) { return measure(TIERD_BIN_BENCH, std::move(more)); }
+  static Ended sweep(std::vector<std::string> more) { return measure(TIERD_BIN_SWEEP, std::move(more)); }
   static std::string refused(std::vector<std::string> more) {
-    const Ended run = bench(std::move(more));
+    const Ended run = sweep(std::move(more));
     EXPECT_EQ(run.status, 2) << run.err;
     EXPECT_THAT(run.out, IsEmpty());
     EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
@@ -36,7 +38,7 @@ class Bench : public ProgramTest {
 
 TEST_F(Bench, ASweepOfATextIsATableAndAScript) {
   const std::string text = folder().write("sea.txt", "The sea was calm and the");
-  const Ended run = bench({"-f", text, "--sweep", "tiers.dram.capacity=1000,all", "--plot", path("a.gp")});
+  const Ended run = sweep({"-f", text, "--sweep", "tiers.dram.capacity=1000,all", "--plot", path("a.gp")});
   EXPECT_EQ(run.status, 1) << run.err;  // a thousand bytes hold no model
   EXPECT_THAT(run.out, StartsWith("| tiers.dram.capacity | test | DRAM peak |"));
   EXPECT_THAT(run.out, AllOf(HasSubstr("\n| 1000 | tiers.dram.capacity"), HasSubstr("\n| all | tg4 |")));
@@ -54,7 +56,7 @@ TEST_F(Bench, WarningsLeaveTheReportReadable) {
 TEST_F(Bench, ASweepIsDrawn) {
   if (std::system("command -v gnuplot >/dev/null") != 0) GTEST_SKIP() << "gnuplot is not installed";
   const Ended run =
-      bench({"-p", "0", "-o", "json", "--sweep", "cache.name=pinned,static", "--plot", path("it's.svg")});
+      sweep({"-p", "0", "-o", "json", "--sweep", "cache.name=pinned,static", "--plot", path("it's.svg")});
   ASSERT_EQ(run.status, 0) << run.err;
   EXPECT_THAT(run.err, IsEmpty());
   const json report = json::parse(run.out);

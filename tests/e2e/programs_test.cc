@@ -18,9 +18,10 @@ class Programs : public ProgramTest {};
 
 TEST_F(Programs, ExplainThemselves) {
   const std::filesystem::path folder = std::filesystem::path(TIERD_BIN_TIERD).parent_path();
-  for (const char* name : {"tierd", "tier-bench", "tier-calibrate", "tier-compare", "tier-conform",
-                           "tier-convert", "tier-partition", "tier-plan", "tier-profile", "tier-reproduce",
-                           "tier-store", "tier-synth", "tier-tokenize", "tier-trace", "tier-train"}) {
+  for (const char* name :
+       {"tierd", "tier", "tier-activity", "tier-bench", "tier-calibrate", "tier-compare", "tier-conform",
+        "tier-convert", "tier-partition", "tier-plan", "tier-profile", "tier-prune", "tier-reproduce",
+        "tier-store", "tier-synth", "tier-tokenize", "tier-trace", "tier-train"}) {
     const std::string program = folder / name;
     const Ended help = run_program(program, {"--help"});
     EXPECT_EQ(help.status, 0) << program;

@@ -1,4 +1,4 @@
-// Runs tier-convert --prune as a user does: a pruned model's loss on a text, and that it generates.
+// Runs tier-prune as a user does: a pruned model's loss on a text, and that it generates.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -18,8 +18,8 @@ const std::string kLlama = TIERD_SOURCE_DIR "/tests/golden/models/gguf-llama-f16
 
 class PruneCli : public ProgramTest {
  protected:
-  static Ended convert(std::vector<std::string> arguments) {
-    return run_program(TIERD_BIN_CONVERT, std::move(arguments));
+  static Ended prune(std::vector<std::string> arguments) {
+    return run_program(TIERD_BIN_PRUNE, std::move(arguments));
   }
   std::string at(const std::string& name) const { return folder().path() + "/" + name; }
 
@@ -39,18 +39,18 @@ class PruneCli : public ProgramTest {
     std::filesystem::remove_all(store);
     how.insert(how.end(),
                {kDemo, store, "--calibration", calibration(), "--calibration-tokens", "4096", "-q"});
-    const Ended run = convert(how);
+    const Ended run = prune(how);
     EXPECT_EQ(run.status, 0) << run.err;
     return perplexity(store);
   }
 
   // Returns the last error line. Nothing may be written.
   std::string refused(std::vector<std::string> arguments) const {
-    const Ended run = convert(arguments);
+    const Ended run = prune(arguments);
     const std::string shown = testing::PrintToString(arguments);
     EXPECT_EQ(run.status, 2) << shown << run.err;
     EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << shown << run.err;
-    EXPECT_THAT(run.err, StartsWith("tier-convert: ")) << shown;
+    EXPECT_THAT(run.err, StartsWith("tier-prune: ")) << shown;
     for (const char* made :
          {"out", "out.gguf", "out.partial", "out.gguf.partial", "out.pruned", "out.gguf.pruned"})
       EXPECT_FALSE(std::filesystem::exists(at(made))) << made << shown;
@@ -60,11 +60,11 @@ class PruneCli : public ProgramTest {
 
 TEST_F(PruneCli, SparseGptLosesLeastAndSharesLessThanGroups) {
   const double dense = perplexity(kDemo);
-  const double magnitude = pruned_perplexity({"--prune", "magnitude", "--sparsity", "0.5"});
-  const double wanda = pruned_perplexity({"--prune", "wanda", "--sparsity", "0.5"});
-  const double sparsegpt = pruned_perplexity({"--prune", "sparsegpt", "--sparsity", "0.5"});
-  const double magnitude_groups = pruned_perplexity({"--prune", "magnitude", "--nm", "2:4"});
-  const double sparsegpt_groups = pruned_perplexity({"--prune", "sparsegpt", "--nm", "2:4"});
+  const double magnitude = pruned_perplexity({"--method", "magnitude", "--share", "0.5"});
+  const double wanda = pruned_perplexity({"--method", "wanda", "--share", "0.5"});
+  const double sparsegpt = pruned_perplexity({"--method", "sparsegpt", "--share", "0.5"});
+  const double magnitude_groups = pruned_perplexity({"--method", "magnitude", "--nm", "2:4"});
+  const double sparsegpt_groups = pruned_perplexity({"--method", "sparsegpt", "--nm", "2:4"});
   EXPECT_LE(sparsegpt, 1.02 * dense);
   EXPECT_LE(sparsegpt_groups, 1.04 * dense);
   EXPECT_LT(sparsegpt, std::min(magnitude, wanda));
@@ -74,9 +74,9 @@ TEST_F(PruneCli, SparseGptLosesLeastAndSharesLessThanGroups) {
 }
 
 TEST_F(PruneCli, AStoreWithInt8AndSmoothingStillWritesText) {
-  const Ended made = convert({kDemo, at("out"), "--prune", "sparsegpt", "--nm", "2:4", "--smooth", "0.5",
-                              "--encoding", "q8_0", "--compression", "bitmap", "--calibration", calibration(),
-                              "--calibration-tokens", "2000", "--verify"});
+  const Ended made = prune({kDemo, at("out"), "--method", "sparsegpt", "--nm", "2:4", "--smooth", "0.5",
+                            "--encoding", "q8_0", "--compression", "bitmap", "--calibration", calibration(),
+                            "--calibration-tokens", "2000", "--verify"});
   ASSERT_EQ(made.status, 0) << made.err;
   EXPECT_THAT(made.out, AllOf(HasSubstr(" % of the 4718592 weights"), HasSubstr("q8_0")));
   EXPECT_THAT(made.err, HasSubstr("pruning 100 %"));
@@ -92,7 +92,7 @@ TEST_F(PruneCli, AGgufFileKeepsTokenizerAndEncoding) {
   const std::string words = folder().write("words.txt", text);
   for (const std::string method : {"magnitude", "wanda", "sparsegpt"}) {
     const std::string out = at(method + ".gguf");
-    const Ended made = convert({kLlama, out, "--prune", method, "--calibration", words, "-q"});
+    const Ended made = prune({kLlama, out, "--method", method, "--calibration", words, "-q"});
     ASSERT_EQ(made.status, 0) << made.err;
     EXPECT_NEAR(static_cast<double>(std::filesystem::file_size(out)),
                 static_cast<double>(std::filesystem::file_size(kLlama)), 10'000);
@@ -108,7 +108,7 @@ TEST_F(PruneCli, AGgufFileKeepsTokenizerAndEncoding) {
 // after.
 TEST_F(PruneCli, CheckCountsWhatTheStoreWillCompress) {
   const std::string pruned = at("pruned.gguf");
-  const Ended made = convert({kLlama, pruned, "--prune", "magnitude", "--sparsity", "0.7", "-q"});
+  const Ended made = prune({kLlama, pruned, "--method", "magnitude", "--share", "0.7", "-q"});
   ASSERT_EQ(made.status, 0) << made.err;
   const auto endor = [&](const std::string& model, const std::vector<std::string>& more) {
     std::vector<std::string> arguments = {"-m", model, "--config", config_file("endor"), "-q", "--json"};
@@ -140,8 +140,8 @@ TEST_F(PruneCli, AStoryIsToldByAPrunedModel) {
   const std::string tokenizer = shared_file("data/models/stories260K/tok512.bin");
   const std::string text = shared_file("data/text/tinystories_sample.txt");
   if (model.empty() || tokenizer.empty() || text.empty()) GTEST_SKIP() << "stories260K is not here";
-  const Ended made = convert({model, at("out"), "--tokenizer", tokenizer, "--prune", "sparsegpt",
-                              "--sparsity", "0.2", "--calibration", text, "-q"});
+  const Ended made = prune({model, at("out"), "--tokenizer", tokenizer, "--method", "sparsegpt", "--share",
+                            "0.2", "--calibration", text, "-q"});
   ASSERT_EQ(made.status, 0) << made.err;
   const Ended run = run_tierd({"-m", at("out"), "-p", "Once upon", "-n", "40", "--temp", "0", "-q"});
   EXPECT_EQ(run.status, 0) << run.err;
@@ -151,42 +151,42 @@ TEST_F(PruneCli, AStoryIsToldByAPrunedModel) {
 TEST_F(PruneCli, WrongArgumentsAreALineBeforeAnyWork) {
   const std::string text = calibration(), out = at("out"), gguf = at("out.gguf");
   const std::string few = folder().write("few.txt", "To be");
-  const std::vector<std::string> wanda = {kDemo, out, "--prune", "wanda", "--calibration", text};
+  const std::vector<std::string> wanda = {kDemo, out, "--method", "wanda", "--calibration", text};
   const auto with = [](std::vector<std::string> arguments, const std::vector<std::string>& more) {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return arguments;
   };
   for (const char* share : {"0", "1", "-0.5", "2", "nan"})
-    EXPECT_THAT(refused(with(wanda, {"--sparsity", share})), HasSubstr("--sparsity")) << share;
+    EXPECT_THAT(refused(with(wanda, {"--share", share})), HasSubstr("--share")) << share;
   for (const char* groups : {"4", "4:4", "0:4", "a:b", "2:400"})
     EXPECT_THAT(refused(with(wanda, {"--nm", groups})), HasSubstr("--nm")) << groups;
   EXPECT_THAT(refused(with(wanda, {"--nm", "2:7"})), HasSubstr("cannot divide into groups of 7"));
-  EXPECT_THAT(refused(with(wanda, {"--nm", "2:4", "--sparsity", "0.6"})), HasSubstr("leave one of them out"));
+  EXPECT_THAT(refused(with(wanda, {"--nm", "2:4", "--share", "0.6"})), HasSubstr("leave one of them out"));
   EXPECT_THAT(refused(with(wanda, {"--smooth", "1.5"})), HasSubstr("--smooth"));
   EXPECT_THAT(refused(with(wanda, {"--calibration-tokens", "20"})), HasSubstr("expected at least 128"));
-  EXPECT_THAT(refused({kDemo, out, "--prune", "best"}), HasSubstr("--prune"));
-  EXPECT_THAT(refused({kDemo, out, "--sparsity", "0.5"}), HasSubstr("--prune"));
-  EXPECT_THAT(refused({kDemo, out, "--calibration", text}), HasSubstr("neither"));
+  EXPECT_THAT(refused({kDemo, out, "--method", "best"}), HasSubstr("--method"));
+  EXPECT_THAT(refused({kDemo, out, "--share", "0.5"}), HasSubstr("--method"));
+  EXPECT_THAT(refused({kDemo, out, "--calibration", text}), HasSubstr("--method: is missing"));
   for (const char* method : {"wanda", "sparsegpt"})
-    EXPECT_THAT(refused({kDemo, out, "--prune", method}),
+    EXPECT_THAT(refused({kDemo, out, "--method", method}),
                 AllOf(HasSubstr("--calibration"), HasSubstr(method)));
   EXPECT_THAT(refused({kDemo, out, "--smooth", "0.5"}), HasSubstr("--calibration"));
-  EXPECT_THAT(refused({kDemo, out, "--prune", "wanda", "--calibration", few}), HasSubstr("few.txt"));
-  EXPECT_THAT(refused({kDemo, out, "--prune", "wanda", "--calibration", at("none.txt")}),
+  EXPECT_THAT(refused({kDemo, out, "--method", "wanda", "--calibration", few}), HasSubstr("few.txt"));
+  EXPECT_THAT(refused({kDemo, out, "--method", "wanda", "--calibration", at("none.txt")}),
               HasSubstr("none.txt"));
-  EXPECT_THAT(refused({kDemo, gguf, "--prune", "magnitude"}), HasSubstr("cannot be written as GGUF"));
-  EXPECT_THAT(refused({kLlama, gguf, "--prune", "magnitude", "--encoding", "q8_0"}), HasSubstr("GGUF file"));
-  EXPECT_THAT(refused({TIERD_SOURCE_DIR "/tests/golden/models/mixtral", out, "--prune", "magnitude"}),
+  EXPECT_THAT(refused({kDemo, gguf, "--method", "magnitude"}), HasSubstr("cannot be written as GGUF"));
+  EXPECT_THAT(refused({kLlama, gguf, "--method", "magnitude", "--encoding", "q8_0"}), HasSubstr("GGUF file"));
+  EXPECT_THAT(refused({TIERD_SOURCE_DIR "/tests/golden/models/mixtral", out, "--method", "magnitude"}),
               HasSubstr("mixture of experts"));
   const std::string tokenizer = TIERD_SOURCE_DIR "/configs/models/demo/tokenizer.json";
   EXPECT_THAT(refused({TIERD_SOURCE_DIR "/tests/golden/models/llama2", out, "--tokenizer", tokenizer,
-                       "--prune", "wanda", "--calibration", text}),
+                       "--method", "wanda", "--calibration", text}),
               HasSubstr("the tokenizer has 1536 tokens"));
 }
 
 TEST_F(PruneCli, TooLittleMemoryIsALineBeforeAnyWork) {
-  const std::string command = std::string("ulimit -d 20000 && exec ") + TIERD_BIN_CONVERT + " " + kDemo +
-                              " " + at("out") + " --prune sparsegpt --calibration " + calibration();
+  const std::string command = std::string("ulimit -d 20000 && exec ") + TIERD_BIN_PRUNE + " " + kDemo + " " +
+                              at("out") + " --method sparsegpt --calibration " + calibration();
   const Ended run = run_program("/bin/bash", {"-c", command});
   EXPECT_EQ(run.status, 2) << run.err;
   EXPECT_THAT(run.err, AllOf(HasSubstr("pruning a layer of it takes"), HasSubstr("ulimit -d leaves")));
@@ -195,12 +195,26 @@ TEST_F(PruneCli, TooLittleMemoryIsALineBeforeAnyWork) {
 
 TEST_F(PruneCli, WhatIsThereIsNotOverwritten) {
   const std::string there = folder().write("there.gguf", "mine");
-  const Ended run = convert({kLlama, there, "--prune", "magnitude"});
+  const Ended run = prune({kLlama, there, "--method", "magnitude"});
   EXPECT_EQ(run.status, 2);
   EXPECT_THAT(run.err, HasSubstr("is there already"));
   EXPECT_EQ(file_text(there), "mine");
   std::filesystem::create_directory(at("folder"));
-  EXPECT_EQ(convert({kLlama, at("folder"), "--prune", "magnitude"}).status, 2);
+  EXPECT_EQ(prune({kLlama, at("folder"), "--method", "magnitude"}).status, 2);
+}
+
+TEST_F(PruneCli, TierConvertNamesTheCommand) {
+  const auto refused = [](std::vector<std::string> arguments) {
+    const Ended run = run_program(TIERD_BIN_CONVERT, std::move(arguments));
+    EXPECT_EQ(run.status, 2);
+    return run.err;
+  };
+  EXPECT_EQ(
+      refused({"a model", "out", "--prune", "wanda", "--sparsity=0.6", "--calibration", "it's.txt", "-q"}),
+      "tier-convert: --prune is another command now: tier prune 'a model' out --method wanda --share=0.6 "
+      "--calibration 'it'\\''s.txt' -q\n");
+  EXPECT_EQ(refused({"a", "b", "--smooth", "0.5"}),
+            "tier-convert: --smooth is another command now: tier prune a b --smooth 0.5\n");
 }
 
 }  // namespace

@@ -121,8 +121,8 @@ TEST_F(ReportFigures, PaddingIsNotPayload) {
 // carries only the neuron's own bytes.
 TEST_F(ReportFigures, BitmapsCrossTheLinkPacked) {
   const std::string pruned = folder().path() + "/pruned";
-  const Ended made = run_program(TIERD_BIN_CONVERT, {kDemo, pruned, "--prune", "magnitude", "--sparsity",
-                                                     "0.5", "--compression", "bitmap", "-q"});
+  const Ended made = run_program(TIERD_BIN_PRUNE, {kDemo, pruned, "--method", "magnitude", "--share", "0.5",
+                                                   "--compression", "bitmap", "-q"});
   ASSERT_EQ(made.status, 0) << made.err;
   const auto crossed = [&](const char* config) {
     const json r =

@@ -147,7 +147,7 @@ TEST_F(SparsityCli, TheTablesOfTheEmbeddedModelPredictWell) {
 TEST_F(SparsityCli, WhoKnowsTheTruthLosesNothing) {
   const std::string first = folder().path() + "/first.trace", truth = folder().path() + "/truth.safetensors";
   const json dense = compared({"--set", "run.trace=" + first, "--step-tokens", "64"});
-  ASSERT_EQ(trace({"truth", first, "-o", truth}).status, 0);
+  ASSERT_EQ(run_program(TIERD_BIN_ACTIVITY, {"truth", first, "-o", truth}).status, 0);
   const json oracle = compared(
       {"--set", "predictor.name=oracle", "--set", "predictor.tensors=" + truth, "--step-tokens", "64"});
   EXPECT_EQ(oracle["largest_logit_difference"], 0.0);

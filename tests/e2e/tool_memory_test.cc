@@ -53,7 +53,7 @@ TEST_F(ToolMemory, OfConformance) {
 }
 
 TEST_F(ToolMemory, OfADrawnTrace) {
-  expect_line_or_work({TIERD_BIN_TRACE, "draw", "--profile", "llm-in-a-flash", "--shape", "opt-66b",
+  expect_line_or_work({TIERD_BIN_ACTIVITY, "draw", "--profile", "llm-in-a-flash", "--shape", "opt-66b",
                        "--tokens", "2", "-o", out()},
                       {"8M", "16M", "32M", "64M"});
 }

@@ -37,6 +37,9 @@ class TraceCli : public ProgramTest {
     Program program(TIERD_BIN_TRACE, std::move(arguments));
     return program.wait();
   }
+  static Ended tier_activity(std::vector<std::string> arguments) {
+    return run_program(TIERD_BIN_ACTIVITY, std::move(arguments));
+  }
   std::string recorded() const {
     const std::string trace = folder().path() + "/run.trace";
     const Ended run = run_tierd(run_of(trace));
@@ -238,7 +241,7 @@ TEST_F(TraceCli, ActivityOfTheEmbeddedModel) {
     return trace;
   };
   const std::string other = activity("2"), trace = activity("1");
-  const Ended told = tier_trace({"activity", "--measured", "--unrelated", other, trace, "--json"});
+  const Ended told = tier_activity({"show", "--measured", "--unrelated", other, trace, "--json"});
   ASSERT_EQ(told.status, 0) << told.err;
   const json all = json::parse(told.out);
   for (const json& site : all["sites"]) {
@@ -260,10 +263,25 @@ TEST_F(TraceCli, ActivityOfTheEmbeddedModel) {
   EXPECT_GT(mean["friends_here"].get<double>(), 0.5);
   EXPECT_GT(mean["friends_wanted"].get<double>(), 0);
   EXPECT_LT(mean["friends_used"].get<double>(), 0.2);
-  const Ended text = tier_trace({"activity", "--measured", trace});
+  const Ended text = tier_activity({"show", "--measured", trace});
   EXPECT_EQ(text.status, 0) << text.err;
   EXPECT_THAT(text.out, HasSubstr("bundled with its closest friend"));
   EXPECT_THAT(text.out, HasSubstr("wanted by the same token"));
+}
+
+TEST_F(TraceCli, FormerCommandsNameTheOnesThatReplaceThem) {
+  const auto refused = [](std::vector<std::string> arguments) {
+    const Ended ended = tier_trace(std::move(arguments));
+    EXPECT_EQ(ended.status, 2);
+    EXPECT_THAT(ended.out, IsEmpty());
+    return ended.err;
+  };
+  EXPECT_EQ(refused({"activity", "my run.trace", "--json"}),
+            "tier-trace: activity is another command now: tier activity show 'my run.trace' --json\n");
+  EXPECT_THAT(refused({"truth", "a", "-o", "b"}), HasSubstr(": tier activity truth a -o b\n"));
+  EXPECT_THAT(refused({"routing", "a.csv", "cache.name=lru,cache.k=1"}),
+              HasSubstr(": tier activity routing a.csv cache.name=lru,cache.k=1\n"));
+  EXPECT_THAT(refused({"draw", "--help"}), HasSubstr(": tier activity draw --help\n"));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // The routing of a mixture as recorded by other programs: CSV or JSON lines.
-#include "tools/tier/trace/routing.h"
+#include "tools/lab/activity/routing.h"
 
 #include "core/base/check.h"
 #include "tests/fuzz/input_folder.h"

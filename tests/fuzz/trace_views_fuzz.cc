@@ -1,5 +1,5 @@
-// tier-trace on a readable trace: its summary, timeline, activity and replay. The input is that of the target
-// `trace`.
+// tier-trace and tier-activity on a readable trace: its summary, timeline, activity and replay. The input is
+// that of the target `trace`.
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -12,7 +12,7 @@
 #include "tests/fuzz/promises.h"
 #include "tests/fuzz/target.h"
 #include "tests/fuzz/trace_file.h"
-#include "tools/tier/trace/activity.h"
+#include "tools/lab/activity/activity.h"
 #include "tools/tier/trace/summary.h"
 #include "tools/tier/trace/timeline.h"
 

@@ -95,7 +95,7 @@ TEST(CompressedStore, ThatWouldNotGetSmallerMayBeRefusedBeforeItIsWritten) {
       write_store(pruned(small_llama(), Encoding::f16, 0), folder.path() + "/store", wanted);
   EXPECT_EQ(refused.code(), Code::invalid_argument);
   EXPECT_THAT(refused.error().line(), HasSubstr("model.compression: \"bitmap\" makes no matrix of memory"));
-  EXPECT_THAT(refused.error().line(), HasSubstr("tier-convert memory OUT --tokenizer words.bin --prune"));
+  EXPECT_THAT(refused.error().line(), HasSubstr("tier prune memory OUT --tokenizer words.bin --method"));
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
   EXPECT_TRUE(write_store(pruned(small_llama(), Encoding::f16), folder.path() + "/store", wanted).ok());
 }

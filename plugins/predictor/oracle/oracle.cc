@@ -1,4 +1,4 @@
-// Replays the recorded active sets: the upper bound for predictors. `tier-trace truth` makes the recording
+// Replays the recorded active sets: the upper bound for predictors. `tier activity truth` makes the recording
 // from a first run over the same tokens, in the same chunks; it has these tensors for each site SITE:
 //
 //   SITE.rows     [passes] rows of the batch
@@ -23,7 +23,7 @@ constexpr tierd_param kParams[] = {
 };
 
 constexpr const char* kManual =
-    "Needs a recording of the same run: tierd --trace run.trace …, then tier-trace truth run.trace -o "
+    "Needs a recording of the same run: tierd --trace run.trace …, then tier activity truth run.trace -o "
     "truth.safetensors, then predictor.tensors = \"truth.safetensors\". Lossy as far as the recorded run "
     "was.";
 
@@ -53,7 +53,7 @@ class Oracle {
     if (with_counts_ == 0 && host.n_sites() != 0)
       throw tierd::Failure(
           TIERD_E_UNSUPPORTED,
-          "there is no recording for any site: tierd --trace RUN, then tier-trace truth RUN -o "
+          "there is no recording for any site: tierd --trace RUN, then tier activity truth RUN -o "
           "truth.safetensors makes one, --set predictor.tensors=truth.safetensors names it; --set "
           "predictor.name=dense leaves nothing out");
   }

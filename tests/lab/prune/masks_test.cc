@@ -137,7 +137,7 @@ TEST(Pattern, WrongOnesAreALine) {
   for (const double share : {0.0, 1.0, -0.5, 1.5, std::nan("")}) {
     const auto pattern = pattern_of_share(share);
     ASSERT_FALSE(pattern.ok()) << share;
-    EXPECT_THAT(pattern.error().line(), HasSubstr("--sparsity")) << share;
+    EXPECT_THAT(pattern.error().line(), HasSubstr("--share")) << share;
   }
   const auto pattern = parse_groups("2:8");
   ASSERT_TRUE(pattern.ok());

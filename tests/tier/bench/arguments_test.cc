@@ -81,33 +81,16 @@ TEST(Arguments, ATextIsContinuedInsteadOfAPrompt) {
   EXPECT_THAT(refusal({"-m", "x", "-f", "/nowhere/a.txt"}), HasSubstr("/nowhere/a.txt"));
 }
 
-TEST(Arguments, FlagsHoldAtEveryPointOfASweep) {
-  const Parsed parsed =
-      parse({"-m", "x", "-n", "8", "-p", "0", "-t", "2", "--sweep", "cache.k=1,2", "--sweep",
-             "tiers.dram.capacity=50%,75%", "--set", "cache.name=residency-window"});
-  ASSERT_FALSE(parsed.exit_code);
-  ASSERT_TRUE(parsed.arguments.sweep);
-  ASSERT_EQ(parsed.arguments.sweep->points.size(), 4u);
-  for (const SweepPoint& point : parsed.arguments.sweep->points) {
-    EXPECT_EQ(point.config.model, "x");
-    EXPECT_EQ(point.config.threads, 2u);
-    EXPECT_EQ(point.config.context, 8u);
-    EXPECT_EQ(point.config.cache.name, "residency-window");
-  }
-  EXPECT_EQ(parsed.arguments.sweep->points[1].config.find_tier("dram")->capacity, "75%");
+TEST(Arguments, JsonIsAFormat) {
+  EXPECT_EQ(parse({"-m", "x", "--json"}).arguments.format, Format::json);
+  EXPECT_THAT(refusal({"-m", "x", "--json", "-o", "md"}), HasSubstr("excludes"));
 }
 
-TEST(Arguments, SweepsThatSayTwoThingsAreRefused) {
-  EXPECT_THAT(refusal({"-m", "x", "--sweep", "cache.k"}), HasSubstr("KEY=VALUE"));
-  EXPECT_THAT(refusal({"-m", "x", "--sweep", "run.thread=1"}), HasSubstr("did you mean 'run.threads'?"));
-  EXPECT_THAT(refusal({"-m", "x", "--sweep", "run.threads=1,2", "-t", "2"}), HasSubstr("has a value by -t"));
-  EXPECT_THAT(refusal({"-m", "x", "--sweep", "model.path=a,b"}), HasSubstr("has a value by -m"));
-  EXPECT_THAT(refusal({"-m", "x", "--sweep", "cache.k=1", "--peer", "true", "--peer-rate", "(1)"}),
-              HasSubstr("excludes"));
-  EXPECT_THAT(refusal({"-m", "x", "--sweep", "run.context=16,64", "-p", "32"}),
-              HasSubstr("do not fit a context of 16"));
-  EXPECT_THAT(refusal({"-m", "x", "--plot", "a.gp"}), HasSubstr("--sweep"));
-  EXPECT_THAT(refusal({"-m", "x", "--sweep", "cache.k=1", "--plot", "a.jpg"}), HasSubstr("a.jpg"));
+TEST(Arguments, SweepsAreAnotherCommand) {
+  EXPECT_EQ(refusal({"-m", "x", "--sweep", "cache.k=1,2", "--plot=a b.svg"}),
+            "tier-bench: --sweep is another command now: tier sweep -m x --sweep cache.k=1,2 "
+            "'--plot=a b.svg'\n");
+  EXPECT_THAT(refusal({"--plot", "a.svg"}), HasSubstr(": tier sweep --plot a.svg\n"));
 }
 
 TEST(Arguments, BadOnesAreRefusedInOneLine) {

@@ -13,10 +13,10 @@
 #include "tests/engine/model_world.h"
 #include "tests/sanitized.h"
 #include "tests/tier/trace/recorded_run.h"
-#include "tools/tier/trace/activity.h"
+#include "tools/lab/activity/activity.h"
+#include "tools/lab/activity/truth.h"
 #include "tools/tier/trace/play.h"
 #include "tools/tier/trace/summary.h"
-#include "tools/tier/trace/truth.h"
 
 namespace tierd {
 namespace {

@@ -11,7 +11,7 @@
 #include "tests/engine/model_world.h"
 #include "tests/formats/files.h"
 #include "tests/tier/trace/recorded_run.h"
-#include "tools/tier/trace/truth.h"
+#include "tools/lab/activity/truth.h"
 
 namespace tierd {
 namespace {

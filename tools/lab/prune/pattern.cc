@@ -35,7 +35,7 @@ Result<Pattern> parse_groups(std::string_view text) {
 
 Result<Pattern> pattern_of_share(double sparsity) {
   if (sparsity > 0 && sparsity < 1) return Pattern{sparsity};
-  return Error{Code::invalid_argument, "--sparsity",
+  return Error{Code::invalid_argument, "--share",
                fmt::format("{}, expected the share of zeros, above 0 and below 1", sparsity)};
 }
 

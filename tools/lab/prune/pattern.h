@@ -29,7 +29,7 @@ inline constexpr uint32_t kMostOfGroup = 128;
 
 // Parses "2:4". Error: invalid_argument naming --nm.
 Result<Pattern> parse_groups(std::string_view text);
-// Error: invalid_argument naming --sparsity.
+// Error: invalid_argument naming --share.
 Result<Pattern> pattern_of_share(double sparsity);
 
 // Sets pruned[i] to 1 for the `count` smallest of the scores, which are not NaN, and to 0 for the others;

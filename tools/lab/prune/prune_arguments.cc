@@ -29,12 +29,12 @@ PruneMethod method_of(const std::string& name) {
 
 void PruneArguments::add_to(CommandLine& line) {
   line.group("Pruning, of the matrices of the layers (q, k, v, o, gate, up, down)");
-  method_argument_ = line.option("--prune", method_,
+  method_argument_ = line.option("--method", method_,
                                  "How weights are chosen that become zero: magnitude, or, better, by a "
                                  "calibration text: wanda, or sparsegpt, which corrects the others")
                          .named("METHOD")
                          .one_of({"magnitude", "wanda", "sparsegpt"});
-  sparsity_argument_ = line.option("--sparsity", sparsity_, "The share of zeros, above 0 and below 1")
+  sparsity_argument_ = line.option("--share", sparsity_, "The share of zeros, above 0 and below 1")
                            .named("SHARE")
                            .shows_default()
                            .needs(*method_argument_);
@@ -44,28 +44,18 @@ void PruneArguments::add_to(CommandLine& line) {
                   "weights, for --encoding q8_0 and int8 activations; alone or after pruning")
           .named("A")
           .between(0.0, 1.0);
-  calibration_argument_ =
-      line.option("--calibration", calibration_,
-                  "The text that wanda, sparsegpt and --smooth look at activations with; not the one "
-                  "that the model is then judged by")
-          .named("FILE");
-  arguments_ = {
-      *method_argument_,
-      *sparsity_argument_,
-      *smooth_argument_,
-      line.option("--nm", groups_,
-                  "N:M such as 2:4, in place of a share: of each M consecutive inputs of a row N stay "
-                  "and the others become zero")
-          .named("N:M")
-          .needs(*method_argument_),
-      *calibration_argument_,
-      line.option("--calibration-tokens", tokens_, "At most so many of its tokens; 0: all")
-          .named("N")
-          .shows_default()};
-}
-
-bool PruneArguments::given() const {
-  return std::ranges::any_of(arguments_, &Argument::given);
+  line.option("--calibration", calibration_,
+              "The text that wanda, sparsegpt and --smooth look at activations with; not the one "
+              "that the model is then judged by")
+      .named("FILE");
+  line.option("--nm", groups_,
+              "N:M such as 2:4, in place of a share: of each M consecutive inputs of a row N stay and the "
+              "others become zero")
+      .named("N:M")
+      .needs(*method_argument_);
+  line.option("--calibration-tokens", tokens_, "At most so many of its tokens; 0: all")
+      .named("N")
+      .shows_default();
 }
 
 Result<PruneOptions> PruneArguments::options() const {
@@ -78,7 +68,7 @@ Result<PruneOptions> PruneArguments::options() const {
     if (!groups_.empty()) {
       TIERD_ASSIGN(options.pattern, parse_groups(groups_));
       if (sparsity_argument_->given() && sparsity_ != options.pattern.sparsity) {
-        return bad("--sparsity",
+        return bad("--share",
                    fmt::format("{}, but --nm {} makes {} of the weights zero; leave one of them out",
                                sparsity_, groups_, options.pattern.sparsity));
       }
@@ -86,11 +76,10 @@ Result<PruneOptions> PruneArguments::options() const {
   }
   // A text for magnitude is allowed, though not read, so that one command line can compare methods.
   if (!options.method && !options.smooth)
-    return bad(calibration_argument_->given() ? "--calibration" : "--calibration-tokens",
-               "is of --prune and --smooth, and there is neither");
+    return bad("--method", "is missing: magnitude, wanda or sparsegpt; or --smooth alone");
   if (options.needs_calibration() && calibration_.empty()) {
     return bad("--calibration", fmt::format("is missing: {} looks at what a text does to the activations",
-                                            options.smooth ? "--smooth" : "--prune " + method_));
+                                            options.smooth ? "--smooth" : "--method " + method_));
   }
   return options;
 }

@@ -1,4 +1,4 @@
-// The arguments of tier-convert for pruning and smoothing.
+// The arguments of tier-prune for pruning and smoothing.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,6 @@ class PruneArguments {
   // Adds the arguments to a command line that has not been parsed; must live until it is parsed.
   void add_to(CommandLine& line);
 
-  bool given() const;  // whether any of them is given
   // Returns the options. Errors: invalid_argument naming the argument.
   Result<PruneOptions> options() const;
 
@@ -32,8 +31,7 @@ class PruneArguments {
   double sparsity_ = 0.5;
   double smooth_ = 0.5;
   uint64_t tokens_ = 32768;
-  std::optional<Argument> method_argument_, sparsity_argument_, smooth_argument_, calibration_argument_;
-  std::vector<Argument> arguments_;
+  std::optional<Argument> method_argument_, sparsity_argument_, smooth_argument_;
 };
 
 }  // namespace tierd

@@ -6,35 +6,16 @@
 
 #include "core/base/standard_streams.h"
 #include "tools/command_line/exit_code.h"
+#include "tools/measurement/course.h"
+#include "tools/measurement/output.h"
+#include "tools/measurement/report.h"
 #include "tools/tier/bench/arguments.h"
-#include "tools/tier/bench/course.h"
-#include "tools/tier/bench/gnuplot_script.h"
-#include "tools/tier/bench/output.h"
-#include "tools/tier/bench/picture.h"
-#include "tools/tier/bench/report.h"
-#include "tools/tier/bench/sweep_course.h"
 
 namespace tierd {
 namespace {
 
-int run_sweep(const Arguments& arguments) {
-  if (const Status usable = check_sweep(arguments); !usable.ok()) return fail(usable.error(), kBadInput);
-  const nlohmann::json report = measure_sweep(arguments);
-  fmt::print("{}", to_text(report, arguments.format));
-  int code = 0;
-  for (const nlohmann::json& point : report["points"]) {
-    if (!point["error"].is_null()) code = kFailed;
-  }
-  if (!arguments.plot) return code;
-  const auto picture = picture_of(report);
-  if (!picture.ok()) return fail(picture.error(), kFailed);
-  const Status drawn = arguments.plot->write(gnuplot_script(*picture, arguments.plot->kind()));
-  return drawn.ok() ? code : fail(drawn.error(), kFailed);
-}
-
 int run(const Arguments& arguments) {
-  if (arguments.sweep) return run_sweep(arguments);
-  Course course(arguments);
+  Course course(arguments, "tier-bench: ");
   if (const Status loaded = course.load(); !loaded.ok())
     return fail(loaded.error(), exit_code(loaded.error()));
   const uint32_t layers = course.runtime().plan().store.manifest().config.n_layers;

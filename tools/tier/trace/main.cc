@@ -1,6 +1,5 @@
 // tier-trace: shows and replays traces.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <charconv>
 #include <cstring>
@@ -15,17 +14,12 @@
 #include "core/watch/trace/replay.h"
 #include "core/watch/trace/what_if.h"
 #include "tools/command_line/command_line.h"
+#include "tools/command_line/moved.h"
+#include "tools/evaluation/alternatives.h"
 #include "tools/evaluation/model_arguments.h"
-#include "tools/lab/activity/profile.h"
-#include "tools/tier/trace/activity.h"
-#include "tools/tier/trace/alternatives.h"
-#include "tools/tier/trace/draw.h"
-#include "tools/tier/trace/expert_caches.h"
 #include "tools/tier/trace/play.h"
-#include "tools/tier/trace/routing.h"
 #include "tools/tier/trace/summary.h"
 #include "tools/tier/trace/timeline.h"
-#include "tools/tier/trace/truth.h"
 
 namespace tierd {
 namespace {
@@ -45,11 +39,6 @@ constexpr const char* kDescription =
     "  tier-trace replay run.trace                    # decides everything again, without weights\n"
     "  tier-trace what-if run.trace cache.name=lru cache.name=lfu,arena=25%\n"
     "  tier-trace play run.trace -m model.gguf --config configs/hybrid.toml --set run.machine=machine.toml\n"
-    "  tier-trace truth run.trace -o truth.safetensors    # for predictor.name = \"oracle\"\n"
-    "  tier-trace activity run.trace                  # how active neurons follow each other\n"
-    "  tier-trace routing qwen.route.csv              # another program's record of a mixture: what caches "
-    "would hit\n"
-    "  tier-trace draw --profile llm-in-a-flash --shape opt-125m --tokens 200 -o drawn.trace\n"
     "\n"
     "Exit: 0 done; 1 a replay decided otherwise, or an output failed; 2 unusable arguments or trace.";
 
@@ -60,13 +49,7 @@ struct Options {
   std::vector<std::string> plugin_folders;
   std::vector<std::string> alternatives;
   bool json = false;
-  std::string unrelated;
-  ActivityOptions activity;
-  bool measured = false;
-  std::string memory = "10,25,50,75";
-  uint32_t experts = 0;
   ModelArguments model;
-  DrawOptions draw;
 };
 
 int fail(const Error& error) {
@@ -146,34 +129,6 @@ int export_timeline(TraceReader& trace, const Options& options) {
   }
   const Status written = write_timeline(trace, *steps, to_file ? file.get() : stdout, options.output);
   return written.ok() ? 0 : fail(written.error());
-}
-
-int export_truth(TraceReader& trace, const Options& options) {
-  const Status written = write_truth(trace, options.output);
-  return written.ok() ? 0 : fail(written.error());
-}
-
-int tell_activity(TraceReader& trace, const Options& options) {
-  const auto sites = read_activity(trace, options.measured);
-  if (!sites.ok()) return fail(sites.error());
-  std::vector<SiteActivity> unrelated;
-  if (!options.unrelated.empty()) {
-    auto other = TraceReader::open(options.unrelated);
-    if (!other.ok()) return fail(other.error());
-    auto read = read_activity(*other, options.measured);
-    if (!read.ok()) return fail(read.error());
-    unrelated = std::move(*read);
-    if (unrelated.size() != sites->size() || unrelated.front().neurons != sites->front().neurons)
-      return fail({Code::invalid_argument, options.unrelated, "is the trace of another model"});
-  }
-  const uint64_t tokens = sites->front().tokens.size();
-  if (tokens <= options.activity.skip) {
-    return fail({Code::invalid_argument, options.file,
-                 fmt::format("{} decoded tokens, the first {} are left out (--skip)", tokens,
-                             options.activity.skip)});
-  }
-  const json activity = activity_json(*sites, unrelated, options.activity);
-  return print(options.json ? activity.dump(2) + "\n" : activity_text(activity));
 }
 
 json counters_json(const SchedulerCounters& c) {
@@ -265,41 +220,23 @@ int play_trace(TraceReader& trace, const Options& options) {
   return print(options.json ? played->dump(2) + "\n" : played_text(*played));
 }
 
-// Parses percents: "10,25".
-Result<std::vector<uint32_t>> parse_percents(const std::string& text) {
-  std::vector<uint32_t> percents;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  while (true) {
-    uint32_t percent = 0;
-    const auto [rest, failed] = std::from_chars(at, end, percent);
-    if (failed != std::errc() || percent == 0 || percent > 100 || (rest != end && *rest != ',')) {
-      return Error{Code::invalid_argument, "--memory",
-                   fmt::format("'{}' is no list of percents from 1 to 100, such as 10,25,50", text)};
-    }
-    percents.push_back(percent);
-    if (rest == end) return percents;
-    at = rest + 1;
+// Returns the command that replaces a former one of tier-trace; empty for other words.
+std::vector<std::string> moved_command(std::vector<std::string> words) {
+  constexpr std::pair<std::string_view, const char*> kMoved[] = {
+      {"activity", "show"}, {"draw", "draw"}, {"routing", "routing"}, {"truth", "truth"}};
+  for (const auto& [former, now] : kMoved) {
+    if (words.empty() || words.front() != former) continue;
+    words.front() = now;
+    words.insert(words.begin(), {"tier", "activity"});
+    return words;
   }
-}
-
-int tell_routing(const Options& options) {
-  const auto memory = parse_percents(options.memory);
-  if (!memory.ok()) return fail(memory.error());
-  const auto routing = read_routing(options.file, options.experts);
-  if (!routing.ok()) return fail(routing.error());
-  auto result = expert_caches(*routing, {*memory, options.alternatives},
-                              strategies_on(plugin_path(plugin_config(options))));
-  if (!result.ok()) return fail(result.error());
-  return print(options.json ? result->dump(2) + "\n" : expert_caches_text(*result));
-}
-
-int draw_trace(const Options& options) {
-  const Status written = write_drawn(options.draw, options.output);
-  return written.ok() ? 0 : fail(written.error());
+  return {};
 }
 
 int run(int argc, char** argv) {
+  const std::vector<std::string> words = words_of(argc, argv);
+  if (const auto command = moved_command(words); !command.empty())
+    return refuse_moved("tier-trace", words.front(), command);
   Options options;
   int (*command)(TraceReader&, const Options&) = nullptr;
   CommandLine line("tier-trace", kDescription);
@@ -324,20 +261,6 @@ int run(int argc, char** argv) {
   CommandLine& timeline = add("export", "Chrome trace events, for ui.perfetto.dev", export_timeline);
   add_output(timeline, "the JSON file; - is standard output");
   add_steps(timeline);
-  add_output(add("truth", "what was active, as tensors for the predictor oracle", export_truth),
-             "the safetensors file");
-  CommandLine& activity =
-      add("activity", "how active neurons follow each other from token to token", tell_activity);
-  activity.option("--skip", options.activity.skip, "tokens to leave out at the beginning")
-      .named("N")
-      .shows_default();
-  activity.option("-k", options.activity.most_k, "the longest window")
-      .named("TOKENS")
-      .between(1, 1024)
-      .shows_default();
-  activity.option("--unrelated", options.unrelated, "a trace of another text, to compare with").named("FILE");
-  activity.flag("--measured", options.measured, "what truly fired, in steps that were measured");
-  add_json(activity);
   CommandLine& replaying = add("replay", "decide everything again, and compare", replay_trace);
   add_plugins(replaying);
   add_json(replaying);
@@ -352,46 +275,7 @@ int run(int argc, char** argv) {
   CommandLine& playing = add("play", "how long its steps would take on a described machine", play_trace);
   options.model.declare(playing);
   add_json(playing);
-  bool routing = false;
-  CommandLine& routed =
-      line.command("routing", "what caches would have kept of a mixture's experts, by share of memory",
-                   [&routing] { routing = true; });
-  routed.option("FILE", options.file, "a routing, as CSV or as JSON lines").required().named("FILE");
-  routed
-      .option("CACHE", options.alternatives,
-              "KEY=VALUE[,KEY=VALUE]: keys of cache; default: lru, lfu, fifo, residency-window")
-      .named("KEY=VALUE,…");
-  routed.option("--memory", options.memory, "percents of each layer's experts").named("LIST").shows_default();
-  routed.option("--experts", options.experts, "of a layer, where the file does not say")
-      .named("N")
-      .between(1, 65536);
-  add_plugins(routed);
-  add_json(routed);
-  bool drawing = false;
-  CommandLine& drawn = line.command("draw", "a trace of a model that is not there, by an activity profile",
-                                    [&drawing] { drawing = true; });
-  const std::string profiles = fmt::format("{}", fmt::join(known_activity_profiles(), ", "));
-  drawn.option("--profile", options.draw.profile, profiles + ", or a file that ends in .toml")
-      .required()
-      .named("PROFILE");
-  drawn.option("--shape", options.draw.shape, "the model's shape, as tier-synth takes it")
-      .required()
-      .named("SHAPE");
-  drawn.option("--tokens", options.draw.tokens, "how many to draw")
-      .required()
-      .named("N")
-      .between(1, 1'000'000);
-  drawn.option("--seed", options.draw.seed, "the same seed draws the same neurons")
-      .named("N")
-      .shows_default();
-  drawn.option("--text", options.draw.text, "other texts have other context and events")
-      .named("N")
-      .shows_default();
-  drawn.flag("--by-depth", options.draw.by_depth, "layers differ as the profile's [depth] says");
-  add_output(drawn, "the trace");
-  if (const auto status = line.parse(argc, argv)) return *status;
-  if (routing) return tell_routing(options);
-  if (drawing) return draw_trace(options);
+  if (const auto status = line.parse(words)) return *status;
   auto trace = TraceReader::open(options.file);
   if (!trace.ok()) return fail(trace.error());
   return command(*trace, options);

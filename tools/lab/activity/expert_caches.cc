@@ -1,0 +1,241 @@
+#include "tools/lab/activity/expert_caches.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "core/base/align.h"
+#include "core/engine/model_plan.h"
+#include "core/watch/trace/what_if.h"
+#include "tools/evaluation/alternatives.h"
+
+namespace tierd {
+namespace {
+
+using nlohmann::json;
+
+constexpr uint32_t kQuarter = 4;  // a static set is learned from this part of the text
+const std::vector<std::string> kCaches = {"cache.name=lru", "cache.name=lfu", "cache.name=fifo",
+                                          "cache.name=residency-window"};
+
+// Returns the header of a run that has only sites of experts.
+TraceHeader header_of(const Routing& routing) {
+  TraceHeader header;
+  for (uint32_t layer = 0; layer < routing.layers; ++layer) {
+    Site& site = header.sites.all.emplace_back();
+    site.name = fmt::format("layers.{}.experts", layer);
+    site.layer = static_cast<uint16_t>(layer);
+    cut_site(site, Experts{.experts = routing.experts});
+    site.set = Site::Set::chosen;
+    site.editions = {layer};
+    Edition& edition = header.sites.editions.emplace_back();
+    edition.owner = layer;
+    edition.n = site.n;
+    const uint64_t bytes = std::clamp<uint64_t>(routing.expert_bytes[layer], 1, kMostExpertBytes);
+    edition.slot_bytes = static_cast<uint32_t>(align_up(bytes, kDirectIoAlignment));
+    edition.first_extent = layer * routing.experts;
+    edition.bytes.assign(edition.n, edition.slot_bytes);
+  }
+  const uint32_t largest = std::ranges::max(header.sites.editions, {}, &Edition::slot_bytes).slot_bytes;
+  Topology& topology = header.scheduler.topology;
+  topology.units = {{.agent = 1, .memory = 1}};
+  topology.links = {{.from = kStore, .to = 1, .agent = 2}};
+  Memory& memory = topology.memories.emplace_back();
+  memory.agent = 1;
+  memory.reserved.assign(routing.layers, routing.experts);
+  memory.staging_blocks = 8;
+  memory.block_bytes = largest;
+  header.scheduler.max_rows = 1;
+  header.max_messages = 64;
+  header.max_units = std::max(routing.experts, routing.layers);
+  header.agents = {{"dram", 64}, {"flash", 64}};
+  header.predictor.name = "dense";
+  header.quantizer.name = "plain";
+  header.cache.name = "lru";
+  header.balancer.name = "single";
+  return header;
+}
+
+// Prompts bypass the caches, so they are left out.
+std::vector<Asked> asked_of(const Routing& routing) {
+  std::vector<Asked> asked = {FillBegins{}, SequenceBegins{0, {}}};
+  for (uint32_t step = 0; step < routing.generated.size(); ++step) {
+    for (const Routing::Choice& choice : routing.generated[step]) {
+      AskedPass pass;
+      pass.begins.site = choice.layer;
+      pass.begins.step = step;
+      pass.begins.rows = 1;
+      pass.begins.sequences = {0};
+      pass.activated = activated_event(choice.layer, ActiveSet::of(choice.experts));
+      asked.emplace_back(PackedPass(std::move(pass)));
+    }
+    asked.emplace_back(StepEnds{step});
+  }
+  return asked;
+}
+
+// For the cache `static`: how often the first tokens chose each expert.
+std::shared_ptr<const PluginTensors> heat_of(const Routing& routing, size_t tokens) {
+  auto heat = std::make_shared<PluginTensors>();
+  for (uint32_t layer = 0; layer < routing.layers; ++layer) {
+    PluginTensors::Tensor& tensor = heat->tensors.emplace_back();
+    tensor.name = fmt::format("layers.{}.experts", layer);
+    tensor.dims = {routing.experts};
+    tensor.data.assign(routing.experts, 0.0f);
+  }
+  for (size_t t = 0; t < tokens; ++t) {
+    for (const Routing::Choice& choice : routing.generated[t]) {
+      for (const uint32_t expert : choice.experts) heat->tensors[choice.layer].data[expert] += 1;
+    }
+  }
+  return heat;
+}
+
+uint64_t chosen_of(const Routing& routing) {
+  uint64_t chosen = 0;
+  for (const Routing::Token& token : routing.generated) {
+    for (const Routing::Choice& choice : token) chosen += choice.experts.size();
+  }
+  return chosen;
+}
+
+// [layers] the choices of the generated tokens.
+std::vector<LayerChoices> choices_by_layer(const Routing& routing) {
+  std::vector<LayerChoices> layers(routing.layers);
+  for (const Routing::Token& token : routing.generated) {
+    for (const Routing::Choice& choice : token) layers[choice.layer].push_back(&choice.experts);
+  }
+  return layers;
+}
+
+json row_of(uint32_t percent, const std::string& policy, uint64_t hits, uint64_t chosen) {
+  return {{"memory_percent", percent},
+          {"policy", policy},
+          {"hits", hits},
+          {"misses", chosen - hits},
+          {"hit_rate", static_cast<double>(hits) / static_cast<double>(std::max<uint64_t>(1, chosen))}};
+}
+
+}  // namespace
+
+uint64_t best_possible_hits(const LayerChoices& choices, uint32_t slots) {
+  constexpr size_t kNever = std::numeric_limits<size_t>::max();
+  struct Expert {
+    size_t next = kNever;  // the next entry of `choices` that has it
+    bool kept = false;
+  };
+  std::unordered_map<uint32_t, Expert> experts;
+  // For each expert of each choice the next choice that has it, in reverse order.
+  std::vector<size_t> again;
+  for (size_t c = choices.size(); c-- > 0;) {
+    for (auto expert = choices[c]->rbegin(); expert != choices[c]->rend(); ++expert)
+      again.push_back(std::exchange(experts[*expert].next, c));
+  }
+  std::set<std::pair<size_t, uint32_t>> kept;  // by the next choice
+  uint64_t hits = 0;
+  for (const std::vector<uint32_t>* choice : choices) {
+    for (const uint32_t number : *choice) {
+      Expert& expert = experts[number];
+      if (expert.kept) {
+        ++hits;
+        kept.erase({expert.next, number});
+      }
+      expert = {again.back(), true};
+      again.pop_back();
+      kept.emplace(expert.next, number);
+    }
+    while (kept.size() > slots) {
+      const auto last = std::prev(kept.end());
+      experts[last->second].kept = false;
+      kept.erase(last);
+    }
+  }
+  return hits;
+}
+
+Result<json> expert_caches(const Routing& routing, const ExpertCacheOptions& options,
+                           const ChooseStrategy& choose) {
+  TraceHeader header = header_of(routing);
+  const auto asked = asked_of(routing);
+  const uint64_t chosen = chosen_of(routing);
+  const std::vector<LayerChoices> by_layer = choices_by_layer(routing);
+  TIERD_ASSIGN(const auto caches,
+               parse_alternatives(header, options.caches.empty() ? kCaches : options.caches));
+  const size_t tokens = routing.generated.size();
+  json rows = json::array();
+  for (const uint32_t percent : options.memory) {
+    const uint32_t slots = std::max<uint32_t>(1, routing.experts * percent / 100);
+    uint64_t arena_bytes = 0;
+    for (const Edition& edition : header.sites.editions) arena_bytes += uint64_t{slots} * edition.slot_bytes;
+    const auto play = [&](const std::string& name, const StrategyConfig& cache,
+                          std::shared_ptr<const PluginTensors> heat) -> Status {
+      TraceHeader changed = header;
+      changed.cache = cache;
+      changed.tier_caches.clear();
+      TIERD_ASSIGN(StrategyChoices choices, choose_recorded(changed, choose));
+      if (heat) choices.cache.tensors = std::move(heat);
+      TIERD_ASSIGN(const WhatIf result, what_if(header, asked, choices, arena_bytes));
+      json row = row_of(percent, name, result.counters.hits, chosen);
+      row["evictions"] = result.counters.evictions;
+      rows.push_back(std::move(row));
+      return {};
+    };
+    rows.push_back(row_of(percent, "random", chosen * slots / routing.experts, chosen));
+    for (size_t i = 1; i < caches.size(); ++i) {  // the first is the header's own
+      if (caches[i].arena_bytes != header.arena_bytes()) {
+        return Error{Code::invalid_argument, caches[i].name, "room is given by --memory, not by arena"};
+      }
+      TIERD_TRY(play(caches[i].name.substr(caches[i].name.starts_with("cache.name=") ? 11 : 0),
+                     caches[i].cache, nullptr));
+    }
+    StrategyConfig fixed;
+    fixed.name = "static";
+    TIERD_TRY(play("static, of the first quarter", fixed, heat_of(routing, tokens / kQuarter)));
+    TIERD_TRY(play("static, hindsight", fixed, heat_of(routing, tokens)));
+    uint64_t best = 0;
+    for (const LayerChoices& choices : by_layer) best += best_possible_hits(choices, slots);
+    rows.push_back(row_of(percent, "best possible", best, chosen));
+  }
+  return json{{"model", routing.model},
+              {"layers", routing.layers},
+              {"experts", routing.experts},
+              {"prompt_tokens", routing.prompt.size()},
+              {"tokens", tokens},
+              {"chosen", static_cast<double>(chosen) / static_cast<double>(tokens * routing.layers)},
+              {"rows", rows}};
+}
+
+std::string expert_caches_text(const json& result) {
+  std::vector<uint32_t> memory;
+  std::vector<std::string> policies;
+  const auto once = [](auto& list, const auto& value) {
+    if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(value);
+  };
+  for (const json& row : result["rows"]) {
+    once(memory, row["memory_percent"].get<uint32_t>());
+    once(policies, row["policy"].get<std::string>());
+  }
+  const auto model = result["model"].get<std::string>();
+  std::string text =
+      fmt::format("{}{} tokens, {} layers, {:.3g} of {} experts\n\n{:<32}", model,
+                  (model.empty() ? "" : ": ") + std::to_string(result["tokens"].get<uint64_t>()),
+                  result["layers"].get<uint32_t>(), result["chosen"].get<double>(),
+                  result["experts"].get<uint32_t>(), "hits, with room for");
+  for (const uint32_t percent : memory) text += fmt::format("{:>9} %", percent);
+  text += '\n';
+  for (const std::string& policy : policies) {
+    text += fmt::format("{:<32}", policy);
+    for (const json& row : result["rows"]) {
+      if (row["policy"] == policy) text += fmt::format("{:>9.1f} %", 100 * row["hit_rate"].get<double>());
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace tierd
