@@ -177,7 +177,9 @@ class Shown : public ProgramTest {
   static void check_flags(const std::string& command) {
     const std::vector<std::string> words = words_of(command);
     for (const std::string& word : words) {
-      if (word.starts_with("configs/")) EXPECT_TRUE(fs::exists(fs::path(kSource) / word)) << command;
+      if (word.starts_with("configs/")) {
+        EXPECT_TRUE(fs::exists(fs::path(kSource) / word)) << command;
+      }
     }
     if (words[0] != "tierd" && words[0] != "tier") return;
     const auto flag = [](const std::string& word) { return word.starts_with('-'); };
