@@ -99,7 +99,7 @@ bool is_tierd(const std::string& command) {
 }
 bool serves(const std::string& command) {
   return is_tierd(command) && !has(command, " -p ") && !has(command, " -f ") && !has(command, " --check") &&
-         !has(command, " --plan") && !has(command, " --plugin");
+         !has(command, " --plugin");
 }
 
 std::string script_of(const std::vector<std::string>& commands) {
