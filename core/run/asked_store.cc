@@ -22,7 +22,7 @@ constexpr std::string_view kSource = "source";
 constexpr std::string_view kSame = "same";
 
 // A key with its configured value and the value of the store.
-struct Demand {
+struct Asked {
   std::string_view key;
   std::string asked;
   std::string stored;
@@ -67,8 +67,8 @@ std::string without_spaces(std::string text) {
 
 // Returns all properties that the configuration requires of a store. An encoding "source", and a head
 // encoding "same", require nothing.
-std::vector<Demand> demands(const Config& config, const Manifest& manifest) {
-  std::vector<Demand> all = {
+std::vector<Asked> demands(const Config& config, const Manifest& manifest) {
+  std::vector<Asked> all = {
       {"model.layout", config.layout, std::string(name(manifest.layout))},
       {"model.layer_group", std::to_string(config.layer_group), std::to_string(manifest.layer_group)},
       {"model.experts", config.experts, std::string(name(manifest.experts))},
@@ -83,7 +83,7 @@ std::vector<Demand> demands(const Config& config, const Manifest& manifest) {
   return all;
 }
 
-std::string remedy(const Demand& demand, const Manifest& manifest) {
+std::string remedy(const Asked& demand, const Manifest& manifest) {
   const std::string& source = manifest.provenance.source;
   std::error_code unknown;
   if (std::filesystem::exists(source, unknown)) return fmt::format("-m {} converts the model anew", source);
@@ -95,7 +95,7 @@ std::string remedy(const Demand& demand, const Manifest& manifest) {
 Status check_asked_store(const Config& config, const Store& store) {
   const Manifest& manifest = store.manifest();
   if (is_store(config.model)) {
-    for (const Demand& demand : demands(config, manifest)) {
+    for (const Asked& demand : demands(config, manifest)) {
       const auto given = config.given.find(demand.key);
       if (given == config.given.end() || demand.asked == demand.stored) continue;
       return Error{Code::invalid_argument, std::string(demand.key),
