@@ -1,7 +1,7 @@
 // A cache in C++: keeps the first neurons that are loaded, for ever. Copy it, rename it, change `admit`.
 //
-//   g++ -std=c++17 -O2 -fPIC -shared -fvisibility=hidden $(pkg-config --cflags tierd) cache_cpp.cc \
-//     -o cache-first.so
+//   g++ -std=c++17 -O2 -fPIC -shared -fvisibility=hidden $(pkg-config --cflags tierd) -o cache-first.so
+//     cache_cpp.cc
 //   tierd --plugin-path . --set cache.name=first …
 #include "tierd/plugin.hpp"
 #include "tierd/split.hpp"
