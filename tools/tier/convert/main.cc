@@ -1,5 +1,7 @@
 // tier-convert: makes a store or a GGUF file from a model file; shows or verifies a store.
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/base/log.h"
 #include "core/base/standard_streams.h"
