@@ -92,7 +92,7 @@ TEST_F(PruneCli, AGgufFileKeepsTokenizerAndEncoding) {
   const std::string words = folder().write("words.txt", text);
   for (const std::string method : {"magnitude", "wanda", "sparsegpt"}) {
     const std::string out = at(method + ".gguf");
-    const Ended made = prune({kLlama, out, "--method", method, "--calibration", words, "-q"});
+    const Ended made = prune({"-m", kLlama, "-o", out, "--method", method, "--calibration", words, "-q"});
     ASSERT_EQ(made.status, 0) << made.err;
     EXPECT_NEAR(static_cast<double>(std::filesystem::file_size(out)),
                 static_cast<double>(std::filesystem::file_size(kLlama)), 10'000);
@@ -201,6 +201,18 @@ TEST_F(PruneCli, WhatIsThereIsNotOverwritten) {
   EXPECT_EQ(file_text(there), "mine");
   std::filesystem::create_directory(at("folder"));
   EXPECT_EQ(prune({kLlama, at("folder"), "--method", "magnitude"}).status, 2);
+}
+
+TEST_F(PruneCli, TierConvertTakesModelAndOutputByFlags) {
+  const std::string named = at("named"), placed = at("placed");
+  for (const auto& arguments : {std::vector<std::string>{"-o", named, "--model", kLlama, "-q"},
+                                std::vector<std::string>{"-m", kLlama, placed, "-q"}}) {
+    const Ended made = run_program(TIERD_BIN_CONVERT, arguments);
+    EXPECT_EQ(made.status, 0) << made.err;
+  }
+  EXPECT_EQ(file_text(named + "/weights.bin"), file_text(placed + "/weights.bin"));
+  const Ended twice = run_program(TIERD_BIN_CONVERT, {"-m", kLlama, kLlama, at("out"), "-q"});
+  EXPECT_EQ(twice.status, 2);
 }
 
 TEST_F(PruneCli, TierConvertNamesTheCommand) {

@@ -186,7 +186,7 @@ int run(int argc, char** argv) {
       .required()
       .named("N")
       .between(1, 1'000'000);
-  drawn.option("--seed", options.draw.seed, "the same seed draws the same neurons")
+  drawn.option("-s,--seed", options.draw.seed, "the same seed draws the same neurons")
       .named("N")
       .shows_default();
   drawn.option("--text", options.draw.text, "other texts have other context and events")

@@ -132,7 +132,7 @@ int run(int argc, char** argv) {
       .between(0.1, 1e6)
       .named("N")
       .shows_default();
-  line.option("--seed", options.partition.seed, "of random").named("N").shows_default();
+  line.option("-s,--seed", options.partition.seed, "of random").named("N").shows_default();
   line.flag("--json", options.json, "print JSON");
   line.flag("-q,--quiet", options.quiet, "no progress");
   if (const auto status = line.parse(argc, argv)) return *status;

@@ -63,8 +63,8 @@ int main_of(int argc, char** argv) {
   PruneArguments prune;
   CommandLine line("tier-prune", kAbout);
   line.footer([] { return kExamples; });
-  line.option("source", to.source, "The model").required().named("SOURCE");
-  line.option("out", to.out, "The store (a folder) to make; or a GGUF file, if it ends in .gguf")
+  line.option("source,-m,--model", to.source, "The model").required().named("SOURCE");
+  line.option("out,-o,--output", to.out, "The store (a folder) to make; or a GGUF file, if it ends in .gguf")
       .required()
       .named("OUT");
   prune.add_to(line);

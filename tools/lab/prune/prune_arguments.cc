@@ -15,6 +15,7 @@ namespace {
 constexpr uint32_t kLongestWindow = 2048;
 // Fewer tokens would give the channels' norms of a few words.
 constexpr uint64_t kFewestTokens = 128;
+constexpr int kMostThreads = 1024;
 
 Error bad(const char* argument, std::string detail) {
   return {Code::invalid_argument, argument, std::move(detail)};
@@ -53,6 +54,10 @@ void PruneArguments::add_to(CommandLine& line) {
               "others become zero")
       .named("N:M")
       .needs(*method_argument_);
+  line.option("-t,--threads", threads_, "Threads that compute; 0: one a core")
+      .named("N")
+      .between(0, kMostThreads)
+      .shows_default();
   line.option("--calibration-tokens", tokens_, "At most so many of its tokens; 0: all")
       .named("N")
       .shows_default();
@@ -60,7 +65,7 @@ void PruneArguments::add_to(CommandLine& line) {
 
 Result<PruneOptions> PruneArguments::options() const {
   PruneOptions options;
-  options.threads = std::max(1u, std::thread::hardware_concurrency());
+  options.threads = threads_ > 0 ? threads_ : std::max(1u, std::thread::hardware_concurrency());
   if (smooth_argument_->given()) options.smooth = static_cast<float>(smooth_);
   if (method_argument_->given()) {
     options.method = method_of(method_);

@@ -31,6 +31,7 @@ class PruneArguments {
   double sparsity_ = 0.5;
   double smooth_ = 0.5;
   uint64_t tokens_ = 32768;
+  uint32_t threads_ = 0;
   std::optional<Argument> method_argument_, sparsity_argument_, smooth_argument_;
 };
 

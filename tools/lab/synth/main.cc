@@ -176,13 +176,15 @@ int run(int argc, char** argv) {
     return fmt::format(kExamples, fmt::join(known_shapes(), "\n  "),
                        fmt::join(known_planted_profiles(), "\n  "));
   });
-  line.option("out", arguments.out, "The store (a folder) or the GGUF file to make").required().named("OUT");
+  line.option("out,-o,--output", arguments.out, "The store (a folder) or the GGUF file to make")
+      .required()
+      .named("OUT");
   line.option("--shape", arguments.shape, "The model's shape, see below").required().named("SHAPE");
   line.option("--encoding", arguments.encoding, known_encodings() + ", for every matrix")
       .named("ENCODING")
       .shows_default();
   line.option("--format", arguments.format, "store or gguf").one_of({"store", "gguf"}).shows_default();
-  line.option("--seed", arguments.seed, "The same seed gives the same weights").named("N").shows_default();
+  line.option("-s,--seed", arguments.seed, "The same seed gives the same weights").named("N").shows_default();
   const Argument zeros =
       line.option("--zeros", arguments.zeros,
                   "So many of a hundred weights of the layers' matrices are zero, as in a pruned "

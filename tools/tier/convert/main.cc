@@ -1,5 +1,7 @@
 // tier-convert: makes a store or a GGUF file from a model file; shows or verifies a store.
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/base/log.h"
 #include "core/base/standard_streams.h"
@@ -70,11 +72,11 @@ int main_of(int argc, char** argv) {
   Conversion to;
   CommandLine line("tier-convert", kAbout);
   line.footer([] { return kExamples; });
-  line.option("source", to.source, "The model; or, with --verify and no OUT, a store")
+  line.option("source,-m,--model", to.source, "The model; or, with --verify and no OUT, a store")
       .required()
       .named("SOURCE");
   line.option(
-          "out", to.out,
+          "out,-o,--output", to.out,
           "The store (a folder) to make, which an interrupted run goes on with; or a GGUF file, if it ends "
           "in .gguf")
       .named("OUT");

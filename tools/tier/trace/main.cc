@@ -1,10 +1,14 @@
 // tier-trace: shows and replays traces.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
 
 #include "core/base/log.h"
 #include "core/base/standard_streams.h"
