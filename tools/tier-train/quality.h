@@ -32,9 +32,6 @@ struct Quality {
   double missed_mass_percent() const;
 };
 
-// b (a x) + bias of one input: x [d_model], scores [d_ff].
-void score(const LowRank& predictor, std::span<const float> x, std::span<float> scores);
-
 // Adds the pairs of one token to `quality`, where predicted is what scores above `least`: both spans [d_ff].
 void count(Quality& quality, float least, std::span<const float> scores,
            std::span<const float> contributions);

@@ -82,7 +82,6 @@ Result<std::vector<LayerReport>> train_predictors(const PredictorPlan& plan) {
                              activations.tokens(), held_out, trained == 0 ? "train on" : "hold out")};
   }
 
-  TIERD_ASSIGN(const TrainLayer train_layer, load_trainer());
   TIERD_ASSIGN(SafetensorsWriter writer,
                SafetensorsWriter::create(plan.out, entries_of(config, ranks, plan.encoding),
                                          {{kMadeFor, shape_text(config)}}));

@@ -4,14 +4,10 @@
 #include <memory>
 
 #include "tools/tier-train/distiller.h"
-#include "tools/tier-train/layer_trainer.h"
 
 namespace tierd {
 
 inline constexpr const char* kTrainerFile = "trainer-torch.so";
-
-inline constexpr const char* kTrainerSymbol = "tierd_train_layer";
-using TrainerEntry = void(const LayerTask& task, const TrainOptions& options, Result<LowRank>& trained);
 
 inline constexpr const char* kDistillerSymbol = "tierd_make_distiller";
 using DistillerEntry = void(const Network& network, const DistillerOptions& options,
