@@ -22,7 +22,7 @@ constexpr uint32_t kNeurons = 5;
 constexpr const char* kX = "layers.0.ffn.x";
 constexpr const char* kContribution = "layers.0.ffn.contribution";
 
-// 0, 1, 2 …: of 4 tokens.
+// Returns 0, 1, 2 … for 4 tokens.
 std::vector<float> counted(uint32_t cols) {
   std::vector<float> values(4 * cols);
   std::iota(values.begin(), values.end(), 0.0F);
@@ -40,7 +40,7 @@ class ActivationsTest : public testing::Test {
   Result<Activations> open(const std::string& bytes) const {
     return Activations::open(folder_.write("a.safetensors", bytes), one_layer(kWidth, kNeurons));
   }
-  // The line with which a file of these tensors is refused.
+  // Returns the error line for a file of these tensors.
   std::string refused(const std::function<void(SafetensorsBuilder&)>& tensors) const {
     SafetensorsBuilder file;
     tensors(file);
@@ -48,7 +48,7 @@ class ActivationsTest : public testing::Test {
     EXPECT_FALSE(opened.ok());
     return opened.ok() ? "" : opened.error().line();
   }
-  // … or its values, once they are read.
+  // Returns the error line for a file of these values, once they are read.
   std::string refused_values(const std::vector<float>& x, const std::vector<float>& contributions) const {
     const auto opened = open(file_of(x, contributions).bytes());
     EXPECT_TRUE(opened.ok());

@@ -46,7 +46,7 @@ World make_world() {
   return world;
 }
 
-// The definition, in plain loops.
+// Computes the definition in plain loops.
 double probability(const World& world, uint32_t token, uint32_t neuron) {
   double score = world.predictor.bias[neuron];
   for (uint32_t r = 0; r < kRank; ++r) {
@@ -139,7 +139,7 @@ TEST(QualityTest, AShareIsThatOfTheHighestScores) {
   const World world = make_world();
   const TempFolder folder;
   SafetensorsBuilder file;
-  // The layer that is judged comes after the one whose input it is judged from.
+  // The layer that is judged is the one after the layer whose input the scores are computed from.
   file.add("layers.0.ffn.x", "F16", {kTokens, kWidth}, f16_bytes(world.x));
   file.add("layers.0.ffn.contribution", "F16", {kTokens, kNeurons}, f16_bytes(world.contributions));
   file.add("layers.1.ffn.x", "F16", {kTokens, kWidth}, f16_bytes(std::vector<float>(world.x.size(), 1)));

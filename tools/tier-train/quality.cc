@@ -8,7 +8,7 @@
 namespace tierd {
 namespace {
 
-constexpr uint32_t kSliceTokens = 256;  // read at once
+constexpr uint32_t kSliceTokens = 256;  // read and scored at once
 
 double percent(double part, double whole) {
   return whole == 0 ? 0 : 100 * part / whole;
@@ -63,9 +63,9 @@ Status for_each_token(
     TIERD_TRY(activations.read_contributions(layer, tokens, contributions));
     std::vector<float> scores(contributions.size());
     score(predictor, x, scores);
-    for (size_t at_value = 0; at_value < scores.size(); at_value += predictor.d_ff) {
-      judge(std::span<const float>(scores).subspan(at_value, predictor.d_ff),
-            std::span<const float>(contributions).subspan(at_value, predictor.d_ff));
+    for (size_t at_pair = 0; at_pair < scores.size(); at_pair += predictor.d_ff) {
+      judge(std::span<const float>(scores).subspan(at_pair, predictor.d_ff),
+            std::span<const float>(contributions).subspan(at_pair, predictor.d_ff));
     }
     at += static_cast<uint32_t>(tokens.size());
   }
@@ -78,7 +78,7 @@ Result<std::vector<Quality>> evaluate(const LowRank& predictor, const Activation
   for (const double threshold : thresholds) qualities.push_back({.threshold = threshold});
   TIERD_TRY(for_each_token(predictor, activations, layer, layer, first, [&](auto scores, auto contributions) {
     for (Quality& quality : qualities) {
-      // sigmoid rises, so that its inverse of the threshold can be compared with.
+      // sigmoid rises, so scores can be compared with its inverse of the threshold.
       const double least = std::log(quality.threshold / (1 - quality.threshold));
       count(quality, static_cast<float>(least), scores, contributions);
     }
