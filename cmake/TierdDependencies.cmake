@@ -27,24 +27,3 @@ pkg_check_modules(sentencepiece REQUIRED IMPORTED_TARGET sentencepiece)
 if(TIERD_BENCH)
   find_package(benchmark REQUIRED)
 endif()
-
-# Optional, for `tier-train predictor` and `distill` (Debian: libtorch-dev). In a function, so that what its package sets and
-# says stays inside; its flags and headers reach only what links it.
-function(tierd_find_torch)
-  set(CMAKE_MESSAGE_LOG_LEVEL WARNING)
-  find_package(Torch QUIET)
-  set(TIERD_TRAINS ${Torch_FOUND} PARENT_SCOPE)
-endfunction()
-set(TIERD_TRAINS OFF)
-# Not under sanitizers, which libtorch was not built with: AddressSanitizer refuses how it is loaded.
-if(NOT TIERD_TRAIN STREQUAL "OFF" AND NOT TIERD_SANITIZE)
-  tierd_find_torch()
-endif()
-if(TIERD_TRAINS)
-  message(STATUS "tier-train: predictor, distill and gate")
-elseif(TIERD_TRAIN STREQUAL "ON")
-  message(FATAL_ERROR
-    "TIERD_TRAIN is ON: that needs libtorch (ci/install libtorch-dev) and a build without sanitizers")
-else()
-  message(STATUS "tier-train: gate alone (predictor and distill need libtorch: ci/install libtorch-dev)")
-endif()

@@ -21,7 +21,7 @@ constexpr uint32_t kWidth = 64;
 constexpr uint32_t kNeurons = 256;
 constexpr uint32_t kDirections = 12;
 constexpr uint32_t kTokens = 2000;
-constexpr uint32_t kHeldOut = 300;  // after those
+constexpr uint32_t kHeldOut = 300;  // after kTokens
 constexpr uint32_t kRank = 4;
 
 struct Layer {
@@ -74,7 +74,7 @@ class LayerTrainerTest : public testing::Test {
     task_.read = [this](std::span<const uint32_t> tokens, std::span<float> x,
                         std::span<float> contributions) -> Status {
       for (size_t i = 0; i < tokens.size(); ++i) {
-        EXPECT_LT(tokens[i], kTokens);  // what is held out is never seen
+        EXPECT_LT(tokens[i], kTokens);  // the tokens held out are never read
         EXPECT_TRUE(i == 0 || tokens[i] > tokens[i - 1]);
         std::copy_n(x_.data() + tokens[i] * kWidth, kWidth, x.data() + i * kWidth);
         std::copy_n(contributions_.data() + tokens[i] * kNeurons, kNeurons,
@@ -116,7 +116,7 @@ TEST_F(LayerTrainerTest, TrainingFindsWhatTheStartMisses) {
   const Quality after = held_out(*trained);
   EXPECT_GT(before.active_percent(), 2);
   EXPECT_LT(before.active_percent(), 20);
-  // A miss weighs more than a false alarm, since the active are few.
+  // A false negative weighs more than a false positive, since few pairs are active.
   EXPECT_LT(after.missed_percent(), before.missed_percent() / 5);
   EXPECT_LT(after.missed_mass_percent(), before.missed_mass_percent() / 5);
   EXPECT_LT(after.missed_percent() + after.spurious_percent(),
@@ -159,7 +159,7 @@ TEST_F(LayerTrainerTest, EveryTokenOnceAnEpoch) {
   };
   options_.batch = 271;
   ASSERT_TRUE(train(2).ok());
-  EXPECT_THAT(seen, Each(3U));  // once before, to measure them
+  EXPECT_THAT(seen, Each(3U));  // once to measure them, then once an epoch
   EXPECT_THAT(ended, ElementsAre(0, 1));
   EXPECT_GT(loss, 0);
 }

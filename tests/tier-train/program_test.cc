@@ -29,7 +29,7 @@ Ended run_train(std::vector<std::string> arguments) {
   return run_program(TIERD_BIN_TRAIN, std::move(arguments));
 }
 
-// Random inputs, and what the model's neurons make of them.
+// Returns random inputs, and the activations of the model's neurons on them.
 SafetensorsBuilder activations_of(const std::string& model) {
   const auto source = open_source(model);
   EXPECT_TRUE(source.ok());
@@ -63,7 +63,7 @@ class TierTrain : public ProgramTest {
   std::string out() const { return folder().path() + "/out.safetensors"; }
   std::string activations() const { return folder().write("a.safetensors", activations_of(kOpt).bytes()); }
 
-  // The line with which it ends.
+  // Returns the error line of a command that ends with status 2.
   std::string refused(const std::vector<std::string>& arguments) const {
     const std::string shown = testing::PrintToString(arguments);
     const Ended run = run_train(arguments);
@@ -81,8 +81,9 @@ TEST_F(TierTrain, WritesPredictorsThatReadBack) {
   const Ended run = run_train({"predictor", kOpt, activations(), "-o", out(), "--rank", "0=8,1=d/2",
                                "--sweep", "-t", "1", "--json", json_file});
   ASSERT_EQ(run.status, 0) << run.err;
-  EXPECT_THAT(run.err, AllOf(HasSubstr("layer 0 of 0-1, rank 8, epoch 1 of 2: 100 %, loss 0."),
-                             HasSubstr("layer 1 of 0-1, rank 16, epoch 2 of 2: 100 %, loss 0.")));
+  EXPECT_THAT(run.err, AllOf(HasSubstr("layer 0 of 0-1, rank 8, epoch 1 of 2: loss 0."),
+                             HasSubstr("layer 1 of 0-1, rank 16, epoch 2 of 2: loss 0."),
+                             HasSubstr("training 100 %")));
   EXPECT_THAT(run.out,
               AllOf(HasSubstr("threshold 0.3\n"), HasSubstr("threshold 0.7\n"), HasSubstr("\nmean")));
 
@@ -164,7 +165,7 @@ TEST_F(TierTrain, WhatCannotBeTrainedOn) {
               AllOf(HasSubstr("\"layers.1.ffn.contribution\""), HasSubstr("row 1, column 3 is nan")));
 }
 
-// Tables whose scores are the neurons' own numbers, whatever the input.
+// Returns tables whose scores are the neurons' numbers, whatever the input.
 SafetensorsBuilder tables(uint64_t rank, uint64_t neurons) {
   SafetensorsBuilder file;
   std::vector<float> bias(neurons);

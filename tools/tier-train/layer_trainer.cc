@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <system_error>
 #include <utility>
 
 #include "core/base/cores.h"
@@ -14,8 +15,6 @@
 
 namespace tierd {
 namespace {
-
-constexpr uint32_t kMomentTokens = 1024;  // read at once
 
 // Adam (Kingma and Ba 2014) on one matrix, with the constants of its paper.
 class Adam {
@@ -134,7 +133,11 @@ class LayerTrainer {
 }  // namespace
 
 Result<LowRank> train_layer(const LayerTask& task, const TrainOptions& options) {
-  return LayerTrainer(task, options).train();
+  try {
+    return LayerTrainer(task, options).train();
+  } catch (const std::system_error& error) {
+    return Error{Code::no_space, "--threads", error.what()};
+  }
 }
 
 }  // namespace tierd

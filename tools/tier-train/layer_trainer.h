@@ -19,6 +19,9 @@ struct TrainOptions {
   uint32_t threads = 0;  // 0: one a core
 };
 
+// Tokens that are read at once while the inputs are measured.
+inline constexpr uint32_t kMomentTokens = 1024;
+
 // Reads the rows of these tokens, which ascend: x [tokens x d_model], contributions [tokens x d_ff].
 using ReadRows = std::function<Status(std::span<const uint32_t> tokens, std::span<float> x,
                                       std::span<float> contributions)>;
@@ -39,7 +42,8 @@ struct LayerTask {
 // Starts from the best approximation of that rank to the decision over the inputs of all tokens (start_of),
 // then runs Adam on the binary cross entropy, in which all active and all inactive pairs have the same weight
 // ("LLM in a flash", section 3.1). The same seed gives the same bits on machines of one kind, with any number
-// of threads. Errors: those of reading; invalid_argument where the loss is no finite number.
+// of threads. Errors: those of reading; invalid_argument where the loss is no finite number; no_space without
+// the threads.
 Result<LowRank> train_layer(const LayerTask& task, const TrainOptions& options);
 
 }  // namespace tierd
