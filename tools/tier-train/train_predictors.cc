@@ -61,14 +61,14 @@ Status write_rounded(SafetensorsWriter& writer, Encoding encoding, std::vector<f
   return writer.append(encoded);
 }
 
-// Checks that there is room for one layer's weights in f32, the square matrices of the start in f64, and a
-// batch with its scores.
-Status check_memory(const ModelConfig& config, const TrainOptions& options) {
+// Checks that there is room for one layer's weights in f32, the square matrices of the start in f64, the
+// predictor with its gradient and two moments, and a batch with its scores.
+Status check_memory(const ModelConfig& config, uint32_t rank, const TrainOptions& options) {
   constexpr uint64_t kSquares = 8;  // matrices [d_model x d_model] at a time
   const uint64_t d_model = config.d_model, d_ff = config.d_ff;
   const uint64_t tokens = std::max<uint64_t>(options.batch, kMomentTokens);
-  return expect_memory(d_ff * d_model * sizeof(float) + kSquares * d_model * d_model * sizeof(double) +
-                           2 * tokens * (d_model + d_ff) * sizeof(float),
+  return expect_memory(kSquares * d_model * d_model * sizeof(double) +
+                           (d_ff * d_model + (4 * rank + 2 * tokens) * (d_model + d_ff)) * sizeof(float),
                        "predictor");
 }
 
@@ -94,7 +94,7 @@ Result<std::vector<LayerReport>> train_predictors(const PredictorPlan& plan) {
                              activations.tokens(), held_out, trained == 0 ? "train on" : "hold out")};
   }
 
-  TIERD_TRY(check_memory(config, plan.training));
+  TIERD_TRY(check_memory(config, *std::max_element(ranks.begin(), ranks.end()), plan.training));
   TIERD_ASSIGN(SafetensorsWriter writer,
                SafetensorsWriter::create(plan.out, entries_of(config, ranks, plan.encoding),
                                          {{kMadeFor, shape_text(config)}}));
