@@ -29,26 +29,6 @@ if(TIERD_LAB)  # for tools/lab and tests
     find_package(benchmark REQUIRED)
   endif()
 endif()
-
-# Optional, for `tier-train predictor` and `distill` (Debian: libtorch-dev). The function confines the variables and
-# messages of Torch's package; its flags and headers reach only targets that link it.
-function(tierd_find_torch)
-  set(CMAKE_MESSAGE_LOG_LEVEL WARNING)
-  find_package(Torch QUIET)
-  set(TIERD_TRAINS ${Torch_FOUND} PARENT_SCOPE)
-endfunction()
-set(TIERD_TRAINS OFF)
-# Not under sanitizers: libtorch was built without them, and AddressSanitizer refuses the way it is loaded.
-if(TIERD_LAB AND NOT TIERD_TRAIN STREQUAL "OFF" AND NOT TIERD_SANITIZE)
-  tierd_find_torch()
-endif()
-if(TIERD_TRAINS)
-  message(STATUS "tier-train: predictor, distill and gate")
-elseif(TIERD_TRAIN STREQUAL "ON")
-  message(FATAL_ERROR
-    "TIERD_TRAIN is ON: that needs TIERD_LAB, libtorch (ci/install libtorch-dev) and a build without sanitizers")
-elseif(NOT TIERD_LAB)
+if(NOT TIERD_LAB)
   message(STATUS "TIERD_LAB is OFF: tools/lab and tests are left out")
-else()
-  message(STATUS "tier-train: gate alone (predictor and distill need libtorch: ci/install libtorch-dev)")
 endif()

@@ -23,7 +23,7 @@ inline std::string f32_bytes(const std::vector<float>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
 }
 
-// Returns the fields of a one-layer model that Activations needs.
+// Returns the configuration of a model of one layer, as far as Activations reads it.
 inline ModelConfig one_layer(uint32_t d_model, uint32_t d_ff) {
   ModelConfig config;
   config.n_layers = 1;

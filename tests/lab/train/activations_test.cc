@@ -40,7 +40,7 @@ class ActivationsTest : public testing::Test {
   Result<Activations> open(const std::string& bytes) const {
     return Activations::open(folder_.write("a.safetensors", bytes), one_layer(kWidth, kNeurons));
   }
-  // Returns the line that refuses a file of these tensors.
+  // Returns the error line for a file of these tensors.
   std::string refused(const std::function<void(SafetensorsBuilder&)>& tensors) const {
     SafetensorsBuilder file;
     tensors(file);
@@ -48,7 +48,7 @@ class ActivationsTest : public testing::Test {
     EXPECT_FALSE(opened.ok());
     return opened.ok() ? "" : opened.error().line();
   }
-  // Returns the line that refuses the values when they are read.
+  // Returns the error line for a file of these values, once they are read.
   std::string refused_values(const std::vector<float>& x, const std::vector<float>& contributions) const {
     const auto opened = open(file_of(x, contributions).bytes());
     EXPECT_TRUE(opened.ok());

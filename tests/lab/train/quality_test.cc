@@ -139,7 +139,7 @@ TEST(QualityTest, AShareIsThatOfTheHighestScores) {
   const World world = make_world();
   const TempFolder folder;
   SafetensorsBuilder file;
-  // The judged layer follows the layer whose input predicts it.
+  // The layer that is judged is the one after the layer whose input the scores are computed from.
   file.add("layers.0.ffn.x", "F16", {kTokens, kWidth}, f16_bytes(world.x));
   file.add("layers.0.ffn.contribution", "F16", {kTokens, kNeurons}, f16_bytes(world.contributions));
   file.add("layers.1.ffn.x", "F16", {kTokens, kWidth}, f16_bytes(std::vector<float>(world.x.size(), 1)));

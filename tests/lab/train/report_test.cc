@@ -8,7 +8,7 @@
 namespace tierd {
 namespace {
 
-// Returns the quality of 100 pairs, 10 of them active, `missed` of which are not among the 20 predicted.
+// Returns the counts of 100 pairs: 10 are active, 20 predicted, and `missed` active but not predicted.
 Quality quality(double threshold, uint64_t missed) {
   Quality quality{.threshold = threshold};
   quality.pairs = 100;

@@ -15,7 +15,7 @@
 namespace tierd {
 namespace {
 
-// The tensor `name` of `cols` columns. Errors as Activations::open.
+// Finds the tensor `name` of `cols` columns. Errors: those of Activations::open.
 Result<const SafetensorsTensor*> find_rows(const File& file, const std::vector<SafetensorsTensor>& tensors,
                                            const std::string& name, uint32_t cols) {
   const auto found = std::find_if(tensors.begin(), tensors.end(),
@@ -75,7 +75,7 @@ Status Activations::read_contributions(uint32_t layer, std::span<const uint32_t>
   return read(layers_[layer].contribution, tokens, 0, contributions);
 }
 
-// Tokens that follow each other are read at once.
+// Reads tokens that follow each other with one call.
 Status Activations::read(const Rows& rows, std::span<const uint32_t> tokens, float least,
                          std::span<float> out) const {
   TIERD_CHECK(out.size() == tokens.size() * rows.cols);

@@ -1,5 +1,5 @@
-// What `tier-profile` recorded of a model's feed-forward networks, read row by row: no more is in memory than
-// what was asked for.
+// The activations of a model's feed-forward networks that `tier-profile` recorded, read row by row: only the
+// rows that a caller reads are in memory.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +14,21 @@
 
 namespace tierd {
 
-// A safetensors file. It has two tensors for each layer N: layers.N.ffn.x, F16 or F32 [tokens x d_model], the
+// A safetensors file with two tensors for each layer N: layers.N.ffn.x, F16 or F32 [tokens x d_model], the
 // input of the feed-forward network after its norm; layers.N.ffn.contribution, F16 or F32 [tokens x d_ff],
-// |hidden| times the norm of the neuron's column of down, 0 exactly where the neuron is not active.
+// |hidden| times the norm of the neuron's column of down, which is 0 exactly where the neuron is not active.
 class Activations {
  public:
-  // Errors: those of the header; not_found for a tensor that the model's layers need; corrupt for one of
-  // another shape, or whose number of tokens is not that of the others; unsupported for another dtype.
+  // Errors: those of the header; not_found for a tensor that the model's layers need; corrupt for a tensor of
+  // another shape, or with another number of tokens than the tensors before it; unsupported for another
+  // dtype.
   static Result<Activations> open(const std::string& path, const ModelConfig& config);
 
   const std::string& path() const { return file_.path(); }
   uint32_t tokens() const { return tokens_; }
 
-  // Rows of these tokens, which ascend, as f32: `x` is [tokens x d_model], `contributions` [tokens x d_ff].
-  // Errors: io_error; corrupt for what is no finite number, or a contribution below 0.
+  // Reads the rows of these tokens, which ascend, as f32: `x` is [tokens x d_model], `contributions`
+  // [tokens x d_ff]. Errors: io_error; corrupt for a value that is not finite, or a contribution below 0.
   Status read_inputs(uint32_t layer, std::span<const uint32_t> tokens, std::span<float> x) const;
   Status read_contributions(uint32_t layer, std::span<const uint32_t> tokens,
                             std::span<float> contributions) const;

@@ -1,5 +1,5 @@
-// `tier-train judge`: how well predictors know a layer's neurons from what layers before it compute from,
-// which is what fetching that layer's neurons early would have to rely on (M2Cache, section 5.4).
+// `tier-train judge`: how well predictors find the active neurons of a layer from the inputs of layers before
+// it. Fetching the layer's neurons early has to rely on that (M2Cache, section 5.4).
 #pragma once
 
 #include <cstdint>
@@ -15,25 +15,25 @@ namespace tierd {
 struct AheadPlan {
   std::string model;        // as open_source takes it
   std::string activations;  // see Activations; every token is judged
-  std::string predictors;   // what train_predictors wrote of the model
-  uint32_t farthest = 2;    // layers between an input and the layer whose neurons it is to know: 0 to so many
-  double fetched = 0.1;     // of a layer's neurons, those of the highest scores
+  std::string predictors;   // the file that train_predictors wrote of the model
+  uint32_t farthest = 2;    // the most layers between an input and the layer that is judged by it; from 0 on
+  double fetched = 0.1;     // the share of a layer's neurons, those of the highest scores
 };
 
-// Each layer's scores come from the input of the layer that lies `distance` before it.
+// The quality of scores that are computed from the input of the layer `distance` before each layer.
 struct AheadReport {
   uint32_t distance = 0;
-  std::vector<uint32_t> layers;    // from `farthest` on, those with a predictor: the same at all distances
+  std::vector<uint32_t> layers;    // with a predictor, from `farthest` on: the same at all distances
   std::vector<Quality> qualities;  // of each layer
 };
 
-// One for each distance. Errors: of the model, the activations and the file of predictors; invalid_argument
-// where no layer with a predictor lies so far behind another.
+// Returns one report for each distance. Errors: those of the model, the activations and the file of
+// predictors; invalid_argument where no layer with a predictor has `farthest` layers before it.
 Result<std::vector<AheadReport>> judge_ahead(const AheadPlan& plan);
 
-// A row for each distance, the mean of its layers.
+// Returns a row for each distance, the mean of its layers.
 std::string to_table(const std::vector<AheadReport>& reports);
-// [{"distance", "recall_percent", "missed_mass_percent", "layers": [{"layer", …}]}].
+// Returns [{"distance", "recall_percent", "missed_mass_percent", "layers": [{"layer", …}]}].
 nlohmann::json to_json(const std::vector<AheadReport>& reports);
 
 }  // namespace tierd

@@ -17,7 +17,7 @@
 namespace tierd {
 namespace {
 
-// Copies a tensor as it stands.
+// Copies a tensor byte for byte.
 Status copy(const File& from, const SafetensorsTensor& tensor, SafetensorsWriter& to) {
   std::vector<std::byte> bytes(tensor.bytes);
   TIERD_TRY(from.read_exact(tensor.offset, bytes));

@@ -1,5 +1,5 @@
 // The part of a network's result that is left where only the neurons of the highest scores are computed.
-// Predictor `low-rank` drops neurons to fit a memory only by tables that say so.
+// Predictor `low-rank` drops neurons to fit a memory only by tables with this part.
 #pragma once
 
 #include <string>
@@ -20,14 +20,15 @@ inline constexpr uint32_t kKeptLevels = 21;  // shares of the neurons, 0 to 1 in
 Result<std::vector<float>> kept_mass(const LowRank& predictor, const Activations& activations, uint32_t layer,
                                      uint32_t first);
 
-// Writes the file of predictors once more, with what they keep of these activations. Errors: those of the
-// files; invalid_argument where the new file would be one of the others.
+// The files of a judgement: predictors are copied to `out`, with the part that they keep of these
+// activations.
 struct KeptMassPlan {
   std::string model;        // as open_source takes it
   std::string activations;  // of a text that was not trained on
   std::string predictors;
   std::string out;
 };
+// Errors: those of the files; invalid_argument where `out` is one of the others.
 Status write_kept_mass(const KeptMassPlan& plan);
 
 }  // namespace tierd

@@ -1,14 +1,13 @@
-// Trains the predictor of one layer. What does it is the trainer's shared object, see trainer_library.h.
+// Trains the predictor of one layer.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <span>
-#include <string>
-#include <vector>
 
 #include "core/base/result.h"
 #include "tools/lab/train/low_rank.h"
+#include "tools/lab/train/low_rank_start.h"
 
 namespace tierd {
 
@@ -20,20 +19,17 @@ struct TrainOptions {
   uint32_t threads = 0;  // 0: one a core
 };
 
-// What decides whether a neuron is active: it is where weight x + bias is above 0.
-struct Decision {
-  std::vector<float> weight;  // [d_ff x d_model], gate where the network is gated, otherwise up
-  std::vector<float> bias;    // [d_ff], less the threshold of the activation
-};
+// Tokens that are read at once while the inputs are measured.
+inline constexpr uint32_t kMomentTokens = 1024;
 
-// Rows of these tokens, which ascend: x [tokens x d_model], contributions [tokens x d_ff].
+// Reads the rows of these tokens, which ascend: x [tokens x d_model], contributions [tokens x d_ff].
 using ReadRows = std::function<Status(std::span<const uint32_t> tokens, std::span<float> x,
                                       std::span<float> contributions)>;
-// The mean loss of the epoch up to now, after `tokens` of it.
+// Receives the mean loss of the first `tokens` tokens of an epoch.
 using EpochProgress = std::function<void(uint32_t epoch, uint32_t tokens, double loss)>;
 
 struct LayerTask {
-  uint32_t layer = 0;  // for messages, and so that every layer sees the tokens in an order of its own
+  uint32_t layer = 0;  // for messages, and so that every layer has an order of tokens of its own
   uint32_t d_model = 0;
   uint32_t d_ff = 0;
   uint32_t rank = 0;    // 1 to the smaller of the two
@@ -43,13 +39,11 @@ struct LayerTask {
   EpochProgress progress;
 };
 
-// Starts from the best approximation of that rank to the decision over the inputs of all tokens, then Adam on
-// the binary cross entropy, in which active and inactive pairs weigh the same in all ("LLM in a flash",
-// section 3.1). The same seed gives the same predictor on the same machine with as many threads. Errors:
-// those of reading; invalid_argument where the loss leaves the finite numbers; internal, from libtorch.
-using TrainLayer = std::function<Result<LowRank>(const LayerTask& task, const TrainOptions& options)>;
-
-// The trainer that was built with this program. Error: unsupported where it was built without libtorch.
-Result<TrainLayer> load_trainer();
+// Starts from the best approximation of that rank to the decision over the inputs of all tokens (start_of),
+// then runs Adam on the binary cross entropy, in which all active and all inactive pairs have the same weight
+// ("LLM in a flash", section 3.1). The same seed gives the same bits on machines of one kind, with any number
+// of threads. Errors: those of reading; invalid_argument where the loss is no finite number; no_space without
+// the threads.
+Result<LowRank> train_layer(const LayerTask& task, const TrainOptions& options);
 
 }  // namespace tierd

@@ -2,12 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace tierd {
 
-// Scores of an input x [d_model] of the feed-forward network, after its norm: b (a x) + bias, [d_ff]. A
-// neuron counts as active where sigmoid(score) is above a threshold.
+// The scores of an input x [d_model] of the feed-forward network, after its norm, are b (a x) + bias [d_ff].
+// A neuron counts as active where sigmoid(score) is above a threshold.
 struct LowRank {
   uint32_t rank = 0;
   uint32_t d_model = 0;
@@ -16,5 +17,8 @@ struct LowRank {
   std::vector<float> b;     // [d_ff x rank]
   std::vector<float> bias;  // [d_ff]
 };
+
+// Stores the scores [tokens x d_ff] of the inputs x [tokens x d_model].
+void score(const LowRank& predictor, std::span<const float> x, std::span<float> scores);
 
 }  // namespace tierd

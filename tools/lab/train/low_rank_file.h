@@ -16,11 +16,11 @@ namespace tierd {
 
 // A layer N that has a predictor has the tensors layers.N.ffn.a [rank x d_model] and layers.N.ffn.b [d_ff x
 // rank], F32, F16 or BF16, and perhaps layers.N.ffn.bias [d_ff]; a layer without a predictor has none of
-// them. Other tensors do not matter.
+// these tensors. Other tensors are not read.
 class LowRankFile {
  public:
-  // Errors: those of the header; corrupt for tensors of another shape or without their like; unsupported for
-  // another dtype; not_found where no layer has a predictor.
+  // Errors: those of the header; corrupt for tensors of another shape, or for one of a and b without the
+  // other; unsupported for another dtype; not_found where no layer has a predictor.
   static Result<LowRankFile> open(const std::string& path, const ModelConfig& config);
 
   bool has(uint32_t layer) const { return layers_[layer].has_value(); }

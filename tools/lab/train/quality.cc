@@ -8,7 +8,7 @@
 namespace tierd {
 namespace {
 
-constexpr uint32_t kSliceTokens = 256;  // read at once
+constexpr uint32_t kSliceTokens = 256;  // read and scored at once
 
 double percent(double part, double whole) {
   return whole == 0 ? 0 : 100 * part / whole;
@@ -35,18 +35,6 @@ double Quality::missed_mass_percent() const {
   return percent(missed_mass, mass);
 }
 
-void score(const LowRank& predictor, std::span<const float> x, std::span<float> scores) {
-  std::vector<float> hidden(predictor.rank);
-  for (uint32_t r = 0; r < predictor.rank; ++r) {
-    const float* const row = predictor.a.data() + uint64_t{r} * predictor.d_model;
-    hidden[r] = std::inner_product(x.begin(), x.end(), row, 0.0F);
-  }
-  for (uint32_t n = 0; n < predictor.d_ff; ++n) {
-    const float* const row = predictor.b.data() + uint64_t{n} * predictor.rank;
-    scores[n] = std::inner_product(hidden.begin(), hidden.end(), row, predictor.bias[n]);
-  }
-}
-
 void count(Quality& quality, float least, std::span<const float> scores,
            std::span<const float> contributions) {
   for (size_t n = 0; n < scores.size(); ++n) {
@@ -66,7 +54,6 @@ Status for_each_token(
     const LowRank& predictor, const Activations& activations, uint32_t layer, uint32_t input_of,
     uint32_t first,
     const std::function<void(std::span<const float> scores, std::span<const float> contributions)>& judge) {
-  std::vector<float> scores(predictor.d_ff);
   for (uint32_t at = first; at < activations.tokens();) {
     std::vector<uint32_t> tokens(std::min(kSliceTokens, activations.tokens() - at));
     std::iota(tokens.begin(), tokens.end(), at);
@@ -74,10 +61,11 @@ Status for_each_token(
     std::vector<float> contributions(tokens.size() * predictor.d_ff);
     TIERD_TRY(activations.read_inputs(input_of, tokens, x));
     TIERD_TRY(activations.read_contributions(layer, tokens, contributions));
-    for (size_t t = 0; t < tokens.size(); ++t) {
-      score(predictor, std::span(x).subspan(t * predictor.d_model, predictor.d_model), scores);
-      judge(std::span<const float>(scores),
-            std::span<const float>(contributions).subspan(t * predictor.d_ff, predictor.d_ff));
+    std::vector<float> scores(contributions.size());
+    score(predictor, x, scores);
+    for (size_t at_pair = 0; at_pair < scores.size(); at_pair += predictor.d_ff) {
+      judge(std::span<const float>(scores).subspan(at_pair, predictor.d_ff),
+            std::span<const float>(contributions).subspan(at_pair, predictor.d_ff));
     }
     at += static_cast<uint32_t>(tokens.size());
   }
@@ -90,7 +78,7 @@ Result<std::vector<Quality>> evaluate(const LowRank& predictor, const Activation
   for (const double threshold : thresholds) qualities.push_back({.threshold = threshold});
   TIERD_TRY(for_each_token(predictor, activations, layer, layer, first, [&](auto scores, auto contributions) {
     for (Quality& quality : qualities) {
-      // sigmoid rises, so that its inverse of the threshold can be compared with.
+      // sigmoid rises, so scores can be compared with its inverse of the threshold.
       const double least = std::log(quality.threshold / (1 - quality.threshold));
       count(quality, static_cast<float>(least), scores, contributions);
     }

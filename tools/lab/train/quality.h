@@ -1,4 +1,4 @@
-// How well a predictor finds the active neurons.
+// The quality of a predictor: how many of the active neurons it finds.
 #pragma once
 
 #include <cstdint>
@@ -12,46 +12,46 @@
 
 namespace tierd {
 
-// Counted over all pairs of a token and a neuron.
+// Counts over all pairs of a token and a neuron.
 struct Quality {
-  double threshold = 0;    // predicted is what has sigmoid(score) above it; 0 where a share was predicted
-  uint64_t pairs = 0;      // of which are …
-  uint64_t active = 0;     // … truly active,
-  uint64_t predicted = 0;  // … predicted to be,
-  uint64_t missed = 0;     // … active and not predicted: false negatives,
-  uint64_t spurious = 0;   // … predicted and not active: false positives
+  double threshold = 0;    // a neuron with sigmoid(score) above it is predicted; 0 where a share is predicted
+  uint64_t pairs = 0;      // all of them
+  uint64_t active = 0;     // pairs that are active
+  uint64_t predicted = 0;  // pairs that the predictor calls active
+  uint64_t missed = 0;     // active and not predicted: false negatives
+  uint64_t spurious = 0;   // predicted and not active: false positives
   double mass = 0;         // the sum of all contributions
-  double missed_mass = 0;  // and that of the missed
+  double missed_mass = 0;  // the sum of the contributions of missed pairs
 
-  // Percentages; 0 of nothing.
+  // Percentages; 0 where the whole is 0.
   double active_percent() const;
   double predicted_percent() const;
-  double missed_percent() const;    // of the active
-  double recall_percent() const;    // the rest of them
-  double spurious_percent() const;  // of the inactive
+  double missed_percent() const;    // of the active pairs
+  double recall_percent() const;    // 100 less missed_percent()
+  double spurious_percent() const;  // of the inactive pairs
   double missed_mass_percent() const;
 };
 
-// b (a x) + bias of one input: x [d_model], scores [d_ff].
-void score(const LowRank& predictor, std::span<const float> x, std::span<float> scores);
-
-// Adds the pairs of one token to `quality`, where predicted is what scores above `least`: both spans [d_ff].
+// Adds pairs to `quality`: a neuron whose score is above `least` is predicted. Both spans have one value a
+// pair.
 void count(Quality& quality, float least, std::span<const float> scores,
            std::span<const float> contributions);
 
-// Calls judge(scores, contributions), each [d_ff], for every token of the layer from `first` on; scores are
-// of what the network of `input_of` computes from. Errors: those of reading.
+// Calls judge(scores, contributions), each [d_ff], for every token of the layer from `first` on. The scores
+// are computed from the input of the network of layer `input_of`. Errors: those of reading.
 Status for_each_token(
     const LowRank& predictor, const Activations& activations, uint32_t layer, uint32_t input_of,
     uint32_t first,
     const std::function<void(std::span<const float> scores, std::span<const float> contributions)>& judge);
 
-// One for each threshold, over the tokens from `first` up to the last. Errors: those of reading.
+// Returns the quality at each threshold, over the tokens from `first` up to the last. Errors: those of
+// reading.
 Result<std::vector<Quality>> evaluate(const LowRank& predictor, const Activations& activations,
                                       uint32_t layer, uint32_t first, std::span<const double> thresholds);
 
-// Over all tokens, where predicted is so large a share of the neurons, those of the highest scores, and
-// scores are of what the network of `input_of` computes from. Errors: those of reading.
+// Returns the quality over all tokens where the share `share` of the neurons is predicted, those of the
+// highest scores. The scores are computed from the input of the network of layer `input_of`. Errors: those of
+// reading.
 Result<Quality> evaluate_share(const LowRank& predictor, const Activations& activations, uint32_t layer,
                                uint32_t input_of, double share);
 

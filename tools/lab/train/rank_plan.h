@@ -1,4 +1,4 @@
-// The ranks of the predictors, layer by layer, as they are written on the command line.
+// The ranks of the predictors, layer by layer, as the command line names them.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace tierd {
 
-// [layers] ranks; 0 where a layer gets no predictor. A value is a rank ("128"), a share of the width ("d/4")
-// or "none"; `text` is one value for all layers, or values of layers and runs of layers that name each layer
-// once: "0-27=128,28-31=1024". Ranks are at least 1 and at most the smaller of d_model and d_ff. Error:
-// invalid_argument naming --rank.
+// Returns the ranks [layers], 0 for a layer without a predictor. A value is a rank ("128"), a share of the
+// width ("d/4") or "none"; `text` is one value for all layers, or values of layers and runs of layers that
+// name each layer once, such as "0-27=128,28-31=1024". Ranks are at least 1 and at most the smaller of
+// d_model and d_ff. Error: invalid_argument naming --rank.
 Result<std::vector<uint32_t>> parse_ranks(std::string_view text, const ModelConfig& config);
 
 }  // namespace tierd

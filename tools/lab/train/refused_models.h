@@ -1,4 +1,4 @@
-// Models that nothing can be trained for.
+// Checks that refuse models for which no predictor can be trained.
 #pragma once
 
 #include "core/base/result.h"
@@ -6,14 +6,16 @@
 
 namespace tierd {
 
-// Training expects one feed-forward network a layer. Error: unsupported, naming the model.
+// Refuses a mixture of experts: training expects one feed-forward network a layer. Error: unsupported, naming
+// the model.
 inline Status refuse_mixture(const TensorSource& source) {
   if (!source.config().is_mixture()) return {};
   return Error{Code::unsupported, source.path(), "a mixture of experts; tier-train takes models without"};
 }
 
-// Predictors learn which neurons give nothing, and without ReLU every neuron gives something: every label
-// would say "active", and the ranking would be that of chance. Error: unsupported, naming the model.
+// Refuses a model without ReLU. Predictors learn which neurons add nothing, and without ReLU every neuron
+// adds something: all labels would be "active", and the ranking would be random. Error: unsupported, naming
+// the model.
 inline Status refuse_without_relu(const TensorSource& source) {
   const Activation activation = source.config().activation;
   if (activation == Activation::relu || activation == Activation::relu_squared) return {};

@@ -1,4 +1,4 @@
-// How well the predictors do, for people and for machines.
+// The quality of trained predictors, as a table and as JSON.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@ namespace tierd {
 struct LayerReport {
   uint32_t layer = 0;
   uint32_t rank = 0;
-  std::vector<Quality> qualities;  // one for each threshold, the same ones in every layer
+  std::vector<Quality> qualities;  // one for each threshold; all layers have the same thresholds
 };
 
-// A block for each threshold, in it a row for each layer and the mean of the rows.
+// Returns a block for each threshold, with a row for each layer and the mean of the rows.
 std::string to_table(const std::vector<LayerReport>& layers);
 
-// {"layers": [{"layer", "rank", "thresholds": [{…}]}], "mean": [{…}]}: percentages as in the table, and of
-// the layers the counts behind them.
+// Returns {"layers": [{"layer", "rank", "thresholds": [{…}]}], "mean": [{…}]}: the percentages of the table,
+// and for each layer the counts behind them.
 nlohmann::json to_json(const std::vector<LayerReport>& layers);
 
 }  // namespace tierd

@@ -8,14 +8,15 @@
 #include <span>
 #include <utility>
 
+#include "core/base/progress.h"
 #include "core/formats/safetensors.h"
 #include "core/formats/safetensors_writer.h"
 #include "core/model/layout/codec.h"
 #include "core/store/source.h"
+#include "core/system/memory_limits.h"
 #include "tools/lab/train/kept_mass.h"
 #include "tools/lab/train/rank_plan.h"
 #include "tools/lab/train/refused_models.h"
-#include "tools/lab/train/training_progress.h"
 
 namespace tierd {
 namespace {
@@ -34,7 +35,7 @@ std::vector<SafetensorsEntry> entries_of(const ModelConfig& config, const std::v
   return entries;
 }
 
-// A neuron is active above the threshold of the activation, which is therefore a part of the bias.
+// Reads the rule by which neurons are active. The threshold of the activation becomes a part of the bias.
 Result<Decision> read_decision(const TensorSource& source, uint32_t layer) {
   const ModelConfig& config = source.config();
   const std::string name = fmt::format("layers.{}.{}", layer, config.gated ? "gate" : "up");
@@ -48,7 +49,7 @@ Result<Decision> read_decision(const TensorSource& source, uint32_t layer) {
   return decision;
 }
 
-// Appends `values` in `encoding` and leaves in them what a reader of the file gets.
+// Appends `values` in `encoding`, and stores in `values` the numbers that a reader of the file gets.
 Status write_rounded(SafetensorsWriter& writer, Encoding encoding, std::vector<float>& values) {
   std::vector<std::byte> encoded(encoded_bytes(encoding, values.size()));
   encode(encoding, values, encoded);
@@ -58,6 +59,17 @@ Status write_rounded(SafetensorsWriter& writer, Encoding encoding, std::vector<f
                  fmt::format("what was trained does not fit {}; f32 does", name(encoding))};
   }
   return writer.append(encoded);
+}
+
+// Checks that there is room for one layer's weights in f32, the square matrices of the start in f64, the
+// predictor with its gradient and two moments, and a batch with its scores.
+Status check_memory(const ModelConfig& config, uint32_t rank, const TrainOptions& options) {
+  constexpr uint64_t kSquares = 8;  // matrices [d_model x d_model] at a time
+  const uint64_t d_model = config.d_model, d_ff = config.d_ff;
+  const uint64_t tokens = std::max<uint64_t>(options.batch, kMomentTokens);
+  return expect_memory(kSquares * d_model * d_model * sizeof(double) +
+                           (d_ff * d_model + (4 * rank + 2 * tokens) * (d_model + d_ff)) * sizeof(float),
+                       "predictor");
 }
 
 }  // namespace
@@ -82,11 +94,13 @@ Result<std::vector<LayerReport>> train_predictors(const PredictorPlan& plan) {
                              activations.tokens(), held_out, trained == 0 ? "train on" : "hold out")};
   }
 
-  TIERD_ASSIGN(const TrainLayer train_layer, load_trainer());
+  TIERD_TRY(check_memory(config, *std::max_element(ranks.begin(), ranks.end()), plan.training));
   TIERD_ASSIGN(SafetensorsWriter writer,
                SafetensorsWriter::create(plan.out, entries_of(config, ranks, plan.encoding),
                                          {{kMadeFor, shape_text(config)}}));
-  TrainingProgress progress(ranks, plan.training.epochs, trained, plan.quiet);
+  const auto layers = static_cast<uint64_t>(
+      std::count_if(ranks.begin(), ranks.end(), [](uint32_t rank) { return rank > 0; }));
+  Progress progress("training", layers * plan.training.epochs * trained, plan.quiet, "tokens");
   std::vector<LayerReport> reports;
   for (uint32_t layer = 0; layer < config.n_layers; ++layer) {
     if (ranks[layer] == 0) continue;
@@ -102,8 +116,13 @@ Result<std::vector<LayerReport>> train_predictors(const PredictorPlan& plan) {
       TIERD_TRY(activations.read_inputs(layer, tokens, x));
       return activations.read_contributions(layer, tokens, contributions);
     };
-    task.progress = [&](uint32_t epoch, uint32_t tokens, double loss) {
-      progress.show(layer, epoch, tokens, loss);
+    task.progress = [&, before = 0U](uint32_t epoch, uint32_t tokens, double loss) mutable {
+      const bool ends = tokens == trained;
+      progress.advance(tokens - std::exchange(before, ends ? 0 : tokens));
+      if (!ends || plan.quiet) return;
+      progress.say_above(fmt::format("layer {} of 0-{}, rank {}, epoch {} of {}: loss {:.4f}", layer,
+                                     config.n_layers - 1, ranks[layer], epoch + 1, plan.training.epochs,
+                                     loss));
     };
     TIERD_ASSIGN(LowRank predictor, train_layer(task, plan.training));
     TIERD_TRY(write_rounded(writer, plan.encoding, predictor.a));
@@ -115,6 +134,7 @@ Result<std::vector<LayerReport>> train_predictors(const PredictorPlan& plan) {
     reports.push_back({.layer = layer, .rank = ranks[layer], .qualities = std::move(qualities)});
   }
   TIERD_TRY(writer.finish());
+  progress.finish();
   return reports;
 }
 

@@ -17,7 +17,7 @@ struct PredictorPlan {
   std::string activations;            // see Activations
   std::string out;                    // the safetensors file
   std::string rank = "d/4";           // see parse_ranks
-  Encoding encoding = Encoding::f16;  // or f32; of a and b, the bias is f32
+  Encoding encoding = Encoding::f16;  // of a and b: f16 or f32. The bias is f32
   double held_out = 0.1;              // the last share of the tokens, which is not trained on
   std::vector<double> thresholds = {0.5};
   TrainOptions training;
@@ -25,9 +25,9 @@ struct PredictorPlan {
 };
 
 // Writes layers.N.ffn.a [rank x d_model], layers.N.ffn.b [d_ff x rank] and layers.N.ffn.bias [d_ff] of each
-// layer with a rank; the file appears under its name when it is whole. What comes back is how well the
-// predictors, as they stand in the file, do on the tokens held out. Errors: of the model and the activations;
-// invalid_argument for what does not fit them; unsupported without libtorch; no_space, io_error.
+// layer with a rank; the file appears under its name when it is whole. Returns the quality of the predictors,
+// as the file has them, on the tokens held out. Errors: those of the model and the activations;
+// invalid_argument for a plan that does not fit them; no_space, io_error.
 Result<std::vector<LayerReport>> train_predictors(const PredictorPlan& plan);
 
 }  // namespace tierd
