@@ -2,12 +2,13 @@
 # headers from the top of the tree, as "core/…" or "tiers/…".
 
 add_library(tierd_options INTERFACE)
-target_include_directories(tierd_options INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/core/include)
+target_include_directories(tierd_options INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/core/include>)
 target_compile_options(tierd_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wno-unused-parameter
   # Bits must not depend on the compiler's choice of fused multiplications; kernels call fma explicitly.
   -ffp-contract=off
-  $<$<BOOL:${TIERD_WERROR}>:-Werror>)
+  $<BUILD_INTERFACE:$<$<BOOL:${TIERD_WERROR}>:-Werror>>)
 target_compile_options(tierd_options INTERFACE $<$<COMPILE_LANGUAGE:C>:-Wno-non-virtual-dtor>)
 if(CMAKE_UNITY_BUILD)
   # g++ treats every file of a unit but the first as a header, and warns of its types in anonymous namespaces.

@@ -112,9 +112,6 @@ std::string script_of(const std::vector<std::string>& commands) {
     }
     // The embedded model has a shorter context.
     command = replaced(command, " -c 4096", " -c 256");
-#ifndef NDEBUG
-    command = replaced(command, " -DNDEBUG", "");  // an agent is built with the flags of its tierd
-#endif
     if (is_tierd(command)) command += " --fit";
     if (serves(command)) {
       script += command + " --port 0 2>server.log &\n" +
@@ -150,12 +147,10 @@ class Shown : public ProgramTest {
     const fs::path at = folder().path(), bin = fs::path(TIERD_BIN_TIERD).parent_path();
     fs::create_directories(at / "build");
     fs::create_symlink(bin.parent_path(), at / "build/release");
-    for (const char* name : {"ci", "cmake", "configs", "core", "tiers"})
-      fs::create_symlink(fs::path(kSource) / name, at / name);
+    for (const char* name : {"ci", "configs"}) fs::create_symlink(fs::path(kSource) / name, at / name);
     for (const std::string& name : {kModel, std::string("model")}) fs::create_symlink(kDemo, at / name);
     setenv("PATH", (bin.string() + ":/usr/local/bin:/usr/bin:/bin").c_str(), 1);
     setenv("HOME", at.c_str(), 1);
-    setenv("TIERD", at.c_str(), 1);
   }
 
   void run(const std::vector<Block>& blocks) {
