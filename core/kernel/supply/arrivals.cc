@@ -11,12 +11,12 @@ Arrivals::Arrivals(const SupplyContext& context, Transfers& transfers)
       source_(context.sites.most_neurons(), kNone),
       places_(context.sites.most_neurons(), Offer::kNowhere) {}
 
-void Arrivals::begin(const Demand& demand, bool passes_on, std::vector<uint32_t>& absent) {
-  demand_ = &demand;
+void Arrivals::begin(const GatherRequest& request, bool passes_on, std::vector<uint32_t>& absent) {
+  request_ = &request;
   notes_places_ = passes_on || added();
   next_ = 0;
   status_ = {};
-  context_.residency.pin_valid(demand.edition, wanted(), resident_, absent);
+  context_.residency.pin_valid(request.edition, wanted(), resident_, absent);
   pinned_.assign(resident_.begin(), resident_.end());
   for (const uint32_t neuron : absent) places_[neuron] = Offer::kNowhere;
 }
@@ -37,13 +37,9 @@ void Arrivals::expect(uint32_t neuron, uint32_t number) {
   ++awaited_[number].left;
 }
 
-bool Arrivals::waits_for(const Transfer& transfer) const {
-  return std::ranges::find(transfer.waiting, this, &Transfer::Waiting::waiter) != transfer.waiting.end();
-}
-
 void Arrivals::note_places() {
   if (!notes_places_) return;
-  const EditionId edition = demand_->edition;
+  const EditionId edition = request_->edition;
   const std::span<const Residency::Neuron> all = context_.residency.neurons(edition);
   for (const uint32_t neuron : resident_) places_[neuron] = transfers_.arena_place(edition, all[neuron].slot);
   for (uint32_t number = 0; number < awaited_.size(); ++number) {
@@ -60,7 +56,7 @@ void Arrivals::note_places(uint32_t number) {
 }
 
 void Arrivals::end(std::vector<Transfer*>& surplus) {
-  context_.residency.unpin(demand_->edition, pinned_);
+  context_.residency.unpin(request_->edition, pinned_);
   pinned_.clear();
   resident_.clear();
   for (Awaited& awaited : awaited_) {
@@ -84,18 +80,16 @@ uint32_t Arrivals::started(Transfer& transfer) {
   return number;
 }
 
-void Arrivals::landed(uint32_t number) {
-  Awaited& awaited = awaited_[number];
-  const bool followed = awaited.stage == Stage::followed;
+void Arrivals::landed(const Transfer& transfer, uint32_t number) {
   if (notes_places_) note_places(number);
-  if (awaited.transfer->into_arena()) return arrive(number, followed);
-  awaited.stage = followed && awaited.left == 0 ? Stage::used : Stage::here;
+  if (transfer.into_arena()) return arrive(transfer, number);
+  Awaited& awaited = awaited_[number];
+  awaited.stage = awaited.stage == Stage::followed && awaited.left == 0 ? Stage::used : Stage::here;
 }
 
 // Neurons that have landed in the arena need their transfer no more. They are pinned until the end, so that
 // they are not evicted before they are computed or fetched from here.
-void Arrivals::arrive(uint32_t number, bool followed) {
-  const Transfer& transfer = *std::exchange(awaited_[number].transfer, nullptr);
+void Arrivals::arrive(const Transfer& transfer, uint32_t number) {
   const size_t before = pinned_.size();
   for (const uint32_t neuron : transfer.neurons) {
     if (source_[neuron] != number) continue;
@@ -103,15 +97,17 @@ void Arrivals::arrive(uint32_t number, bool followed) {
     pinned_.push_back(neuron);
   }
   const std::span<const uint32_t> here = std::span(pinned_).subspan(before);
-  context_.residency.pin(demand_->edition, here);
-  if (!followed) resident_.insert(resident_.end(), here.begin(), here.end());
+  context_.residency.pin(request_->edition, here);
+  Awaited& awaited = awaited_[number];
+  awaited.transfer = nullptr;
+  if (awaited.stage != Stage::followed) resident_.insert(resident_.end(), here.begin(), here.end());
 }
 
 // A run that was posted behind a move is cancelled when the move fails, so that another attempt comes too
 // late.
 TransferWaiter::Retry Arrivals::retry(uint32_t number) const {
   if (awaited_[number].stage == Stage::followed) return Retry::impossible;
-  return demand_->priority == Priority::prefetch ? Retry::needless : Retry::as_demand;
+  return request_->priority == Priority::prefetch ? Retry::needless : Retry::as_demand;
 }
 
 void Arrivals::failed(uint32_t number, const Error& error) {
@@ -124,7 +120,8 @@ void Arrivals::failed(uint32_t number, const Error& error) {
 // a move that is followed (docs/messages.md).
 bool Arrivals::can_follow(const Transfer& transfer) const {
   return transfer.state == Transfer::State::moving && transfer.priority == Priority::demand &&
-         demand_->agent != Demand::kNoAgent && transfers_.messages().mover(transfer) == demand_->agent;
+         request_->agent != GatherRequest::kNoAgent &&
+         transfers_.messages().mover(transfer) == request_->agent;
 }
 
 void Arrivals::hand_out(Awaited& awaited, Stage stage) {
@@ -143,7 +140,7 @@ void Arrivals::append(uint32_t number, std::vector<Unit>& units) const {
 
 MessageId Arrivals::hand_out(std::vector<Unit>& units) {
   if (added()) return hand_out_stretches(units);
-  const EditionId edition = demand_->edition;
+  const EditionId edition = request_->edition;
   const std::span<const Residency::Neuron> all = context_.residency.neurons(edition);
   units.resize(resident_.size());
   std::ranges::transform(resident_, units.begin(), [&](uint32_t neuron) {

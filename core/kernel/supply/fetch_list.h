@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/kernel/site.h"
-#include "core/kernel/supply/demand.h"
+#include "core/kernel/supply/gather_request.h"
 #include "core/kernel/supply/offer.h"
 #include "core/message/message.h"
 

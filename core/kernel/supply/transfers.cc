@@ -315,7 +315,7 @@ void Transfers::on_done(const Message& message, const Done& done) {
 
 void Transfers::landed(ArenaTransfer& transfer) {
   admission_.landed(transfer.edition, transfer.neurons);
-  for (const auto& [waiter, number] : transfer.waiting) waiter->landed(number);
+  for (const auto& [waiter, number] : transfer.waiting) waiter->landed(transfer, number);
   transfer.waiting.clear();
   close(transfer);
 }
@@ -323,7 +323,7 @@ void Transfers::landed(ArenaTransfer& transfer) {
 void Transfers::landed(BlockTransfer& transfer) {
   const bool wanted = std::exchange(transfer.state, Transfer::State::landed) != Transfer::State::abandoned;
   if (!wanted) return waste(transfer);
-  for (const auto& [waiter, number] : transfer.waiting) waiter->landed(number);
+  for (const auto& [waiter, number] : transfer.waiting) waiter->landed(transfer, number);
 }
 
 // The message has failed, or was cancelled before a pass came to want the transfer. `alone`: it fetched

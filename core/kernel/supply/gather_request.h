@@ -19,12 +19,13 @@ struct Purpose {
   bool operator==(const Purpose&) const = default;
 };
 
-struct Demand {
+// A request to gather neurons in a memory.
+struct GatherRequest {
   static constexpr uint16_t kNoAgent = 0;
 
   Purpose purpose;
   EditionId edition = kNoEdition;
-  const ActiveSet* wanted = nullptr;  // stays as it is until the demand has ended; NULL: it is `own`
+  const ActiveSet* wanted = nullptr;  // stays as it is until the gathering has ended; NULL: it is `own`
   ActiveSet own = {};
   // The agent that computes from the memory. Neurons that this agent moves into the memory are handed out
   // while they are on their way.
