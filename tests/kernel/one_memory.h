@@ -141,7 +141,7 @@ struct OneMemory {
     if (computed_from) topology.units.push_back({.agent = 2, .memory = kId});
     return topology;
   }
-  // What has ended is delivered.
+  // Delivers the messages that have ended.
   void turn() {
     while (dispatcher.turn()) {
     }

@@ -199,13 +199,13 @@ Status Scheduler::admit(Current& current) {
       request.edition = supply_of(u).held_as(share.edition);
       request.agent = options_.topology.units[u].agent;
       if (current.joins) {
-        request.own = ActiveSet::all(share.neurons->size());  // the gathering stays when the pass is over
+        request.wanted = ActiveSet::all(share.neurons->size());  // the gathering stays when the pass is over
       } else {
         request.wanted = share.neurons;
       }
       request.bypass = current.pass.bypass_caches;
       if (current.whole.size() != 0) request.used = &current.active;
-      TIERD_ASSIGN(Gathering* const gathering, supply_of(u).gather(request));
+      TIERD_ASSIGN(Gathering* const gathering, supply_of(u).gather(std::move(request)));
       if (current.joins) {
         joint_runs_.add(current.site, current.pass, supply_of(u), *gathering);
       } else {

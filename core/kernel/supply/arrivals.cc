@@ -14,6 +14,7 @@ Arrivals::Arrivals(const SupplyContext& context, Transfers& transfers)
 void Arrivals::begin(const GatherRequest& request, bool passes_on, std::vector<uint32_t>& absent) {
   request_ = &request;
   notes_places_ = passes_on || added();
+  follows_ = transfers_.messages().moves(request.agent);
   next_ = 0;
   status_ = {};
   context_.residency.pin_valid(request.edition, wanted(), resident_, absent);
@@ -42,7 +43,7 @@ void Arrivals::note_places() {
   const EditionId edition = request_->edition;
   const std::span<const Residency::Neuron> all = context_.residency.neurons(edition);
   for (const uint32_t neuron : resident_) places_[neuron] = transfers_.arena_place(edition, all[neuron].slot);
-  for (uint32_t number = 0; number < awaited_.size(); ++number) {
+  for (uint32_t number = first_; number < awaited_.size(); ++number) {
     const Awaited& awaited = awaited_[number];
     if (awaited.stage == Stage::here || can_follow(*awaited.transfer)) note_places(number);
   }
@@ -64,12 +65,18 @@ void Arrivals::end(std::vector<Transfer*>& surplus) {
     if (transfer != nullptr && leave(awaited)) surplus.push_back(transfer);
   }
   awaited_.clear();
+  first_ = 0;
   for (const uint32_t neuron : sourced_) source_[neuron] = kNone;
   sourced_.clear();
 }
 
 bool Arrivals::leave(Awaited& awaited) {
   return transfers_.leave(*std::exchange(awaited.transfer, nullptr), *this);
+}
+
+// Advances `first_`, so that what has ended is not looked at again.
+void Arrivals::skip_ended() {
+  while (first_ != awaited_.size() && awaited_[first_].transfer == nullptr) ++first_;
 }
 
 uint32_t Arrivals::started(Transfer& transfer) {
@@ -101,6 +108,7 @@ void Arrivals::arrive(const Transfer& transfer, uint32_t number) {
   Awaited& awaited = awaited_[number];
   awaited.transfer = nullptr;
   if (awaited.stage != Stage::followed) resident_.insert(resident_.end(), here.begin(), here.end());
+  skip_ended();
 }
 
 // A run that was posted behind a move is cancelled when the move fails, so that another attempt comes too
@@ -119,8 +127,7 @@ void Arrivals::failed(uint32_t number, const Error& error) {
 // wait for them. A read of that agent is not followed: if it fails it is tried again, which is impossible for
 // a move that is followed (docs/messages.md).
 bool Arrivals::can_follow(const Transfer& transfer) const {
-  return transfer.state == Transfer::State::moving && transfer.priority == Priority::demand &&
-         request_->agent != GatherRequest::kNoAgent &&
+  return follows_ && transfer.state == Transfer::State::moving && transfer.priority == Priority::demand &&
          transfers_.messages().mover(transfer) == request_->agent;
 }
 
@@ -147,7 +154,7 @@ MessageId Arrivals::hand_out(std::vector<Unit>& units) {
     return Unit{neuron, transfers_.arena_place(edition, all[neuron].slot)};
   });
   resident_.clear();
-  for (uint32_t number = 0; number < awaited_.size(); ++number) {
+  for (uint32_t number = first_; number < awaited_.size(); ++number) {
     Awaited& awaited = awaited_[number];
     if (awaited.transfer == nullptr || awaited.stage != Stage::here) continue;
     if (!units.empty() && units.size() + awaited.transfer->neurons.size() > context_.dispatcher.max_units())
@@ -160,7 +167,7 @@ MessageId Arrivals::hand_out(std::vector<Unit>& units) {
 
 MessageId Arrivals::hand_out_moving(std::vector<Unit>& units) {
   MessageId move;
-  for (uint32_t number = 0; number < awaited_.size(); ++number) {
+  for (uint32_t number = first_; follows_ && number < awaited_.size(); ++number) {
     Awaited& awaited = awaited_[number];
     if (awaited.transfer == nullptr || awaited.stage == Stage::followed) continue;
     if (!can_follow(*awaited.transfer)) continue;
@@ -220,26 +227,27 @@ uint32_t Arrivals::end_of_stretch(MessageId& move) const {
 
 bool Arrivals::handed_out() const {
   if (added()) return next_ == wanted().size();
-  return resident_.empty() && std::ranges::all_of(awaited_, [](const Awaited& of) {
+  return resident_.empty() && std::ranges::all_of(std::span(awaited_).subspan(first_), [](const Awaited& of) {
            return of.transfer == nullptr || of.stage == Stage::used || of.stage == Stage::followed;
          });
 }
 
 void Arrivals::computed_by(MessageId message) {
-  for (Awaited& awaited : awaited_) {
+  for (Awaited& awaited : std::span(awaited_).subspan(first_)) {
     const bool handed_out = awaited.stage == Stage::used || awaited.stage == Stage::followed;
     if (handed_out && awaited.computed_by == MessageId{}) awaited.computed_by = message;
   }
 }
 
 void Arrivals::computed(MessageId message) {
-  for (Awaited& awaited : awaited_) {
+  for (Awaited& awaited : std::span(awaited_).subspan(first_)) {
     if (awaited.transfer == nullptr || awaited.stage != Stage::used || awaited.computed_by != message)
       continue;
     BlockTransfer& block = *in_block(*awaited.transfer);
     (void)leave(awaited);
     transfers_.close(block);
   }
+  skip_ended();
 }
 
 void Arrivals::took(std::span<const uint32_t> neurons) {
@@ -261,7 +269,7 @@ void Arrivals::release_all_but(std::span<const uint32_t> neurons) {
   for (const uint32_t neuron : neurons) {
     if (source_[neuron] != kNone) in_use[source_[neuron]] = 1;
   }
-  for (uint32_t number = 0; number < awaited_.size(); ++number) {
+  for (uint32_t number = first_; number < awaited_.size(); ++number) {
     Awaited& awaited = awaited_[number];
     if (awaited.transfer == nullptr || awaited.transfer->into_arena() || in_use[number] != 0) continue;
     for (const uint32_t neuron : awaited.transfer->neurons) {

@@ -94,6 +94,7 @@ class Arrivals : public TransferWaiter {
   void note_places(uint32_t number);
   void arrive(const Transfer& transfer, uint32_t number);
   bool leave(Awaited& awaited);
+  void skip_ended();
   const Site& site() const { return context_.sites[request_->purpose.site]; }
   bool added() const { return site().added; }
   const ActiveSet& wanted() const { return request_->set(); }
@@ -102,10 +103,12 @@ class Arrivals : public TransferWaiter {
   Transfers& transfers_;
   const GatherRequest* request_ = nullptr;
   bool notes_places_ = false;
+  bool follows_ = false;  // the agent that computes from the memory moves neurons there
 
   std::vector<uint32_t> resident_;  // in the arena, and not handed out yet
   std::vector<uint32_t> pinned_;    // in the arena
   std::vector<Awaited> awaited_;    // by number
+  uint32_t first_ = 0;              // transfers of lesser numbers are not awaited any more
   // By neuron, with room for the largest site: a gathering writes, and clears, only entries of its own.
   std::vector<uint32_t> source_;   // number of the transfer that it is handed on from, or kNone
   std::vector<uint32_t> places_;   // of a wanted neuron; kNowhere: it cannot be handed on yet

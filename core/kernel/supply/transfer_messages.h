@@ -33,6 +33,12 @@ class TransferMessages {
     return from.memory == kStore ? GatherRequest::kNoAgent : from.agent;
   }
 
+  // Whether an agent moves neurons here.
+  bool moves(uint16_t agent) const {
+    return std::ranges::any_of(
+        from_, [agent](const From& from) { return from.memory != kStore && from.agent == agent; });
+  }
+
   // Messages that are posted from now on belong to the time of this step; 0: to none.
   void set_step(uint32_t step) { step_ = step; }
   // Posts one message for transfers whose slots or blocks are leased, and which have one source. Neurons that
