@@ -58,7 +58,7 @@ class HeldMessages final : public Agent {
 
 class ScriptedOffer final : public Offer {
  public:
-  EditionId edition() const override { return demand.edition; }
+  EditionId edition() const override { return request.edition; }
   uint32_t place(uint32_t neuron) const override {
     const auto found = places.find(neuron);
     return found == places.end() ? kNowhere : found->second;
@@ -73,7 +73,7 @@ class ScriptedOffer final : public Offer {
     log.push_back(what);
   }
 
-  Demand demand;
+  GatherRequest request;
   std::map<uint32_t, uint32_t> places;  // of neurons that are there
   std::vector<uint32_t> not_fetched;
   Status fault;
@@ -85,10 +85,10 @@ class ScriptedMemory final : public SourceMemory {
   bool holds(EditionId /*edition*/, uint32_t neuron) const override {
     return std::ranges::count(valid, neuron) != 0;
   }
-  Result<Offer*> offer(Demand demand) override {
+  Result<Offer*> offer(GatherRequest request) override {
     if (fault) return *fault;
     ScriptedOffer& offer = offers.emplace_back();
-    offer.demand = std::move(demand);
+    offer.request = std::move(request);
     for (const uint32_t neuron : valid) offer.places[neuron] = 1000 + neuron;
     offer.not_fetched = refuses;
     return &offer;
@@ -141,7 +141,7 @@ struct OneMemory {
     if (computed_from) topology.units.push_back({.agent = 2, .memory = kId});
     return topology;
   }
-  // What has ended is delivered.
+  // Delivers the messages that have ended.
   void turn() {
     while (dispatcher.turn()) {
     }

@@ -19,7 +19,7 @@ std::vector<uint32_t> numbers(const FetchList& list) {
   return neurons;
 }
 std::vector<uint32_t> wanted(const Offer& offer) {
-  const ActiveSet& set = static_cast<const ScriptedOffer&>(offer).demand.set();
+  const ActiveSet& set = static_cast<const ScriptedOffer&>(offer).request.set();
   std::vector<uint32_t> neurons;
   for (uint32_t i = 0; i < set.size(); ++i) neurons.push_back(set[i]);
   return neurons;
@@ -47,9 +47,9 @@ TEST(Sources, TheNearestMemoryThatHoldsANeuronIsItsSource) {
   ASSERT_TRUE(world.sources.find(list).ok());
   ASSERT_EQ(world.below.offers.size(), 1u);
   EXPECT_THAT(wanted(world.below.offers[0]), ElementsAre(2, 5));
-  const Demand& demand = world.below.offers[0].demand;
-  EXPECT_EQ(demand.purpose, (Purpose{0, 0, OneMemory::kId})) << "for the memory above";
-  EXPECT_EQ(demand.priority, Priority::prefetch);
+  const GatherRequest& request = world.below.offers[0].request;
+  EXPECT_EQ(request.purpose, (Purpose{0, 0, OneMemory::kId})) << "for the memory above";
+  EXPECT_EQ(request.priority, Priority::prefetch);
   for (const ToFetch& of : list.neurons)
     EXPECT_EQ(of.source, of.neuron == 2 || of.neuron == 5 ? kFromBelow : kFromStore) << of.neuron;
   EXPECT_TRUE(world.sources.next_to(0, 5));

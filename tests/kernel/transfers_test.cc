@@ -20,7 +20,9 @@ class Waiting final : public TransferWaiter {
     return static_cast<uint32_t>(transfers.size() - 1);
   }
   void message_ended(const Done& /*done*/) override { log.emplace_back("message"); }
-  void landed(uint32_t number) override { log.push_back("landed " + std::to_string(number)); }
+  void landed(const Transfer& /*transfer*/, uint32_t number) override {
+    log.push_back("landed " + std::to_string(number));
+  }
   Retry retry(uint32_t /*number*/) const override { return answer; }
   void failed(uint32_t number, const Error& error) override {
     log.push_back("failed " + std::to_string(number) + ": " + error.detail);

@@ -195,18 +195,18 @@ Status Scheduler::admit(Current& current) {
   for (size_t m = supplies_.size(); m-- > 0;) supplies_[m].begin_pass(current.site, current.pass.step);
   for (UnitId u = 0; u < units(); ++u) {
     for (const PassPlan::Share& share : plan_.shares(u)) {
-      Demand demand;
-      demand.purpose = {current.site, current.pass.step, unit_memory(u)};
-      demand.edition = supply_of(u).held_as(share.edition);
-      demand.agent = options_.topology.units[u].agent;
+      GatherRequest request;
+      request.purpose = {current.site, current.pass.step, unit_memory(u)};
+      request.edition = supply_of(u).held_as(share.edition);
+      request.agent = options_.topology.units[u].agent;
       if (current.joins) {
-        demand.own = ActiveSet::all(share.neurons->size());  // the gathering stays when the pass is over
+        request.wanted = ActiveSet::all(share.neurons->size());  // the gathering stays when the pass is over
       } else {
-        demand.wanted = share.neurons;
+        request.wanted = share.neurons;
       }
-      demand.bypass = current.pass.bypass_caches;
-      if (current.whole.size() != 0) demand.used = &current.active;
-      TIERD_ASSIGN(Gathering* const gathering, supply_of(u).gather(demand));
+      request.bypass = current.pass.bypass_caches;
+      if (current.whole.size() != 0) request.used = &current.active;
+      TIERD_ASSIGN(Gathering* const gathering, supply_of(u).gather(std::move(request)));
       if (current.joins) {
         joint_runs_.add(current.site, current.pass, supply_of(u), *gathering);
       } else {

@@ -11,12 +11,13 @@ Arrivals::Arrivals(const SupplyContext& context, Transfers& transfers)
       source_(context.sites.most_neurons(), kNone),
       places_(context.sites.most_neurons(), Offer::kNowhere) {}
 
-void Arrivals::begin(const Demand& demand, bool passes_on, std::vector<uint32_t>& absent) {
-  demand_ = &demand;
+void Arrivals::begin(const GatherRequest& request, bool passes_on, std::vector<uint32_t>& absent) {
+  request_ = &request;
   notes_places_ = passes_on || added();
+  follows_ = transfers_.messages().moves(request.agent);
   next_ = 0;
   status_ = {};
-  context_.residency.pin_valid(demand.edition, wanted(), resident_, absent);
+  context_.residency.pin_valid(request.edition, wanted(), resident_, absent);
   pinned_.assign(resident_.begin(), resident_.end());
   for (const uint32_t neuron : absent) places_[neuron] = Offer::kNowhere;
 }
@@ -37,16 +38,12 @@ void Arrivals::expect(uint32_t neuron, uint32_t number) {
   ++awaited_[number].left;
 }
 
-bool Arrivals::waits_for(const Transfer& transfer) const {
-  return std::ranges::find(transfer.waiting, this, &Transfer::Waiting::waiter) != transfer.waiting.end();
-}
-
 void Arrivals::note_places() {
   if (!notes_places_) return;
-  const EditionId edition = demand_->edition;
+  const EditionId edition = request_->edition;
   const std::span<const Residency::Neuron> all = context_.residency.neurons(edition);
   for (const uint32_t neuron : resident_) places_[neuron] = transfers_.arena_place(edition, all[neuron].slot);
-  for (uint32_t number = 0; number < awaited_.size(); ++number) {
+  for (uint32_t number = first_; number < awaited_.size(); ++number) {
     const Awaited& awaited = awaited_[number];
     if (awaited.stage == Stage::here || can_follow(*awaited.transfer)) note_places(number);
   }
@@ -60,7 +57,7 @@ void Arrivals::note_places(uint32_t number) {
 }
 
 void Arrivals::end(std::vector<Transfer*>& surplus) {
-  context_.residency.unpin(demand_->edition, pinned_);
+  context_.residency.unpin(request_->edition, pinned_);
   pinned_.clear();
   resident_.clear();
   for (Awaited& awaited : awaited_) {
@@ -68,12 +65,18 @@ void Arrivals::end(std::vector<Transfer*>& surplus) {
     if (transfer != nullptr && leave(awaited)) surplus.push_back(transfer);
   }
   awaited_.clear();
+  first_ = 0;
   for (const uint32_t neuron : sourced_) source_[neuron] = kNone;
   sourced_.clear();
 }
 
 bool Arrivals::leave(Awaited& awaited) {
   return transfers_.leave(*std::exchange(awaited.transfer, nullptr), *this);
+}
+
+// Advances `first_`, so that what has ended is not looked at again.
+void Arrivals::skip_ended() {
+  while (first_ != awaited_.size() && awaited_[first_].transfer == nullptr) ++first_;
 }
 
 uint32_t Arrivals::started(Transfer& transfer) {
@@ -84,18 +87,16 @@ uint32_t Arrivals::started(Transfer& transfer) {
   return number;
 }
 
-void Arrivals::landed(uint32_t number) {
-  Awaited& awaited = awaited_[number];
-  const bool followed = awaited.stage == Stage::followed;
+void Arrivals::landed(const Transfer& transfer, uint32_t number) {
   if (notes_places_) note_places(number);
-  if (awaited.transfer->into_arena()) return arrive(number, followed);
-  awaited.stage = followed && awaited.left == 0 ? Stage::used : Stage::here;
+  if (transfer.into_arena()) return arrive(transfer, number);
+  Awaited& awaited = awaited_[number];
+  awaited.stage = awaited.stage == Stage::followed && awaited.left == 0 ? Stage::used : Stage::here;
 }
 
 // Neurons that have landed in the arena need their transfer no more. They are pinned until the end, so that
 // they are not evicted before they are computed or fetched from here.
-void Arrivals::arrive(uint32_t number, bool followed) {
-  const Transfer& transfer = *std::exchange(awaited_[number].transfer, nullptr);
+void Arrivals::arrive(const Transfer& transfer, uint32_t number) {
   const size_t before = pinned_.size();
   for (const uint32_t neuron : transfer.neurons) {
     if (source_[neuron] != number) continue;
@@ -103,15 +104,18 @@ void Arrivals::arrive(uint32_t number, bool followed) {
     pinned_.push_back(neuron);
   }
   const std::span<const uint32_t> here = std::span(pinned_).subspan(before);
-  context_.residency.pin(demand_->edition, here);
-  if (!followed) resident_.insert(resident_.end(), here.begin(), here.end());
+  context_.residency.pin(request_->edition, here);
+  Awaited& awaited = awaited_[number];
+  awaited.transfer = nullptr;
+  if (awaited.stage != Stage::followed) resident_.insert(resident_.end(), here.begin(), here.end());
+  skip_ended();
 }
 
 // A run that was posted behind a move is cancelled when the move fails, so that another attempt comes too
 // late.
 TransferWaiter::Retry Arrivals::retry(uint32_t number) const {
   if (awaited_[number].stage == Stage::followed) return Retry::impossible;
-  return demand_->priority == Priority::prefetch ? Retry::needless : Retry::as_demand;
+  return request_->priority == Priority::prefetch ? Retry::needless : Retry::as_demand;
 }
 
 void Arrivals::failed(uint32_t number, const Error& error) {
@@ -123,8 +127,8 @@ void Arrivals::failed(uint32_t number, const Error& error) {
 // wait for them. A read of that agent is not followed: if it fails it is tried again, which is impossible for
 // a move that is followed (docs/messages.md).
 bool Arrivals::can_follow(const Transfer& transfer) const {
-  return transfer.state == Transfer::State::moving && transfer.priority == Priority::demand &&
-         demand_->agent != Demand::kNoAgent && transfers_.messages().mover(transfer) == demand_->agent;
+  return follows_ && transfer.state == Transfer::State::moving && transfer.priority == Priority::demand &&
+         transfers_.messages().mover(transfer) == request_->agent;
 }
 
 void Arrivals::hand_out(Awaited& awaited, Stage stage) {
@@ -143,14 +147,14 @@ void Arrivals::append(uint32_t number, std::vector<Unit>& units) const {
 
 MessageId Arrivals::hand_out(std::vector<Unit>& units) {
   if (added()) return hand_out_stretches(units);
-  const EditionId edition = demand_->edition;
+  const EditionId edition = request_->edition;
   const std::span<const Residency::Neuron> all = context_.residency.neurons(edition);
   units.resize(resident_.size());
   std::ranges::transform(resident_, units.begin(), [&](uint32_t neuron) {
     return Unit{neuron, transfers_.arena_place(edition, all[neuron].slot)};
   });
   resident_.clear();
-  for (uint32_t number = 0; number < awaited_.size(); ++number) {
+  for (uint32_t number = first_; number < awaited_.size(); ++number) {
     Awaited& awaited = awaited_[number];
     if (awaited.transfer == nullptr || awaited.stage != Stage::here) continue;
     if (!units.empty() && units.size() + awaited.transfer->neurons.size() > context_.dispatcher.max_units())
@@ -163,7 +167,7 @@ MessageId Arrivals::hand_out(std::vector<Unit>& units) {
 
 MessageId Arrivals::hand_out_moving(std::vector<Unit>& units) {
   MessageId move;
-  for (uint32_t number = 0; number < awaited_.size(); ++number) {
+  for (uint32_t number = first_; follows_ && number < awaited_.size(); ++number) {
     Awaited& awaited = awaited_[number];
     if (awaited.transfer == nullptr || awaited.stage == Stage::followed) continue;
     if (!can_follow(*awaited.transfer)) continue;
@@ -223,26 +227,27 @@ uint32_t Arrivals::end_of_stretch(MessageId& move) const {
 
 bool Arrivals::handed_out() const {
   if (added()) return next_ == wanted().size();
-  return resident_.empty() && std::ranges::all_of(awaited_, [](const Awaited& of) {
+  return resident_.empty() && std::ranges::all_of(std::span(awaited_).subspan(first_), [](const Awaited& of) {
            return of.transfer == nullptr || of.stage == Stage::used || of.stage == Stage::followed;
          });
 }
 
 void Arrivals::computed_by(MessageId message) {
-  for (Awaited& awaited : awaited_) {
+  for (Awaited& awaited : std::span(awaited_).subspan(first_)) {
     const bool handed_out = awaited.stage == Stage::used || awaited.stage == Stage::followed;
     if (handed_out && awaited.computed_by == MessageId{}) awaited.computed_by = message;
   }
 }
 
 void Arrivals::computed(MessageId message) {
-  for (Awaited& awaited : awaited_) {
+  for (Awaited& awaited : std::span(awaited_).subspan(first_)) {
     if (awaited.transfer == nullptr || awaited.stage != Stage::used || awaited.computed_by != message)
       continue;
     BlockTransfer& block = *in_block(*awaited.transfer);
     (void)leave(awaited);
     transfers_.close(block);
   }
+  skip_ended();
 }
 
 void Arrivals::took(std::span<const uint32_t> neurons) {
@@ -264,7 +269,7 @@ void Arrivals::release_all_but(std::span<const uint32_t> neurons) {
   for (const uint32_t neuron : neurons) {
     if (source_[neuron] != kNone) in_use[source_[neuron]] = 1;
   }
-  for (uint32_t number = 0; number < awaited_.size(); ++number) {
+  for (uint32_t number = first_; number < awaited_.size(); ++number) {
     Awaited& awaited = awaited_[number];
     if (awaited.transfer == nullptr || awaited.transfer->into_arena() || in_use[number] != 0) continue;
     for (const uint32_t neuron : awaited.transfer->neurons) {

@@ -11,7 +11,7 @@
 #include "core/base/result.h"
 #include "core/kernel/active_set.h"
 #include "core/kernel/supply/context.h"
-#include "core/kernel/supply/demand.h"
+#include "core/kernel/supply/gather_request.h"
 #include "core/kernel/supply/offer.h"
 #include "core/kernel/supply/transfer.h"
 #include "core/kernel/supply/transfers.h"
@@ -26,14 +26,13 @@ class Arrivals : public TransferWaiter {
 
   // ---- For the gathering.
 
-  // Begins: pins the wanted neurons that are valid, and appends the others to `absent`. The demand stays as
+  // Begins: pins the wanted neurons that are valid, and appends the others to `absent`. The request stays as
   // it is until `end`. `passes_on`: another memory fetches from here.
-  void begin(const Demand& demand, bool passes_on, std::vector<uint32_t>& absent);
+  void begin(const GatherRequest& request, bool passes_on, std::vector<uint32_t>& absent);
   // Waits for a transfer that is under way already, or landed in a block. Returns its number.
   uint32_t join(Transfer& transfer);
   // An absent neuron is fetched by the transfer of this number.
   void expect(uint32_t neuron, uint32_t number);
-  bool waits_for(const Transfer& transfer) const;
   // All that was in the memory at the beginning is known: their places are.
   void note_places();
   // The wanted neurons that were valid at the beginning.
@@ -68,7 +67,7 @@ class Arrivals : public TransferWaiter {
   void release_all_but(std::span<const uint32_t> neurons);
 
   uint32_t started(Transfer& transfer) override;
-  void landed(uint32_t number) override;
+  void landed(const Transfer& transfer, uint32_t number) override;
   Retry retry(uint32_t number) const override;
   void failed(uint32_t number, const Error& error) override;
 
@@ -93,20 +92,23 @@ class Arrivals : public TransferWaiter {
   void hand_out(Awaited& awaited, Stage stage);
   void append(uint32_t number, std::vector<Unit>& units) const;
   void note_places(uint32_t number);
-  void arrive(uint32_t number, bool followed);
+  void arrive(const Transfer& transfer, uint32_t number);
   bool leave(Awaited& awaited);
-  const Site& site() const { return context_.sites[demand_->purpose.site]; }
+  void skip_ended();
+  const Site& site() const { return context_.sites[request_->purpose.site]; }
   bool added() const { return site().added; }
-  const ActiveSet& wanted() const { return demand_->set(); }
+  const ActiveSet& wanted() const { return request_->set(); }
 
   const SupplyContext& context_;
   Transfers& transfers_;
-  const Demand* demand_ = nullptr;
+  const GatherRequest* request_ = nullptr;
   bool notes_places_ = false;
+  bool follows_ = false;  // the agent that computes from the memory moves neurons there
 
   std::vector<uint32_t> resident_;  // in the arena, and not handed out yet
   std::vector<uint32_t> pinned_;    // in the arena
   std::vector<Awaited> awaited_;    // by number
+  uint32_t first_ = 0;              // transfers of lesser numbers are not awaited any more
   // By neuron, with room for the largest site: a gathering writes, and clears, only entries of its own.
   std::vector<uint32_t> source_;   // number of the transfer that it is handed on from, or kNone
   std::vector<uint32_t> places_;   // of a wanted neuron; kNowhere: it cannot be handed on yet

@@ -8,7 +8,7 @@
 
 #include "core/agent/message.h"
 #include "core/kernel/site.h"
-#include "core/kernel/supply/demand.h"
+#include "core/kernel/supply/gather_request.h"
 #include "core/kernel/supply/offer.h"
 
 namespace tierd {

@@ -28,7 +28,7 @@ class Fill : private TransferWaiter {
  private:
   uint32_t started(Transfer& /*transfer*/) override { return 0; }
   void message_ended(const Done& done) override;
-  void landed(uint32_t /*number*/) override {}
+  void landed(const Transfer& /*transfer*/, uint32_t /*number*/) override {}
   Retry retry(uint32_t /*number*/) const override {
     return status_.ok() ? Retry::as_it_was : Retry::needless;
   }

@@ -7,14 +7,14 @@
 
 namespace tierd {
 
-Status Gathering::begin(Demand demand) {
-  demand_ = std::move(demand);
+Status Gathering::begin(GatherRequest request) {
+  request_ = std::move(request);
   took_some_ = false;
-  list_.purpose = demand_.purpose;
-  list_.edition = demand_.edition;
-  list_.priority = demand_.priority;
-  list_.bypass = demand_.bypass;
-  list_.any_order = !context_.sites[demand_.purpose.site].added;
+  list_.purpose = request_.purpose;
+  list_.edition = request_.edition;
+  list_.priority = request_.priority;
+  list_.bypass = request_.bypass;
+  list_.any_order = !context_.sites[request_.purpose.site].added;
   list_.waiter = &arrivals_;
   Scratch& scratch = shared_.scratch;
   scratch.usable.clear();
@@ -43,25 +43,25 @@ Status Gathering::admit() {
   const size_t asked_from = list_.neurons.size();
   TIERD_TRY(shared_.admission.admit(shared_.scratch.missing, list_));
   note_refused(asked_from);
-  if (!list_.any_order) sort_by_stretches(context_.sites[demand_.purpose.site].run, list_);
+  if (!list_.any_order) sort_by_stretches(context_.sites[request_.purpose.site].run, list_);
   return shared_.sources.find(list_);
 }
 
 // Whether a transfer fetches neurons that may be of use. A block that is not shared is for the gathering that
 // waits for it.
 bool Gathering::is_usable(const Transfer& transfer) const {
-  if (transfer.state == Transfer::State::abandoned || transfer.edition != demand_.edition) return false;
+  if (transfer.state == Transfer::State::abandoned || transfer.edition != request_.edition) return false;
   const BlockTransfer* const block = in_block(transfer);
   if (block == nullptr) return true;
-  const auto& [site, step, client] = demand_.purpose;
+  const auto& [site, step, client] = request_.purpose;
   if (block->shared) return transfer.purpose.site == site && transfer.purpose.step == step;
-  return transfer.purpose == demand_.purpose && transfer.waiting.empty();
+  return transfer.purpose == request_.purpose && transfer.waiting.empty();
 }
 
 // Makes the neurons of a wish that were not fetched in time part of the list, as far as they are wanted.
 void Gathering::take_over_wish() {
-  const auto [site, step, client] = demand_.purpose;
-  const EditionId edition = demand_.edition;
+  const auto [site, step, client] = request_.purpose;
+  const EditionId edition = request_.edition;
   Scratch& scratch = shared_.scratch;
   FetchList wish = shared_.wishes.take(site, edition, step);
   shared_.sources.hand_over(wish, shared_.transfers.all());
@@ -81,10 +81,10 @@ void Gathering::take_over_wish() {
 
 // Takes wanted neurons out of this memory's own wish for the pass, whose turn may come late.
 void Gathering::withdraw_from_wish() {
-  const auto [site, step, client] = demand_.purpose;
+  const auto [site, step, client] = request_.purpose;
   Scratch& scratch = shared_.scratch;
   scratch.withdrawn.clear();
-  shared_.wishes.withdraw(site, demand_.edition, step, wanted(), scratch.withdrawn);
+  shared_.wishes.withdraw(site, request_.edition, step, wanted(), scratch.withdrawn);
   for (const auto& [neuron, keep, source] : scratch.withdrawn) {
     if (!keep && scratch.coming[neuron] != nullptr) continue;
     scratch.listed[neuron] = 1;
@@ -95,16 +95,16 @@ void Gathering::withdraw_from_wish() {
 // Pins valid neurons, joins the transfers of others, and leaves in `missing` those that the cache must be
 // asked about.
 void Gathering::sort_absent() {
-  const EditionId edition = demand_.edition;
+  const EditionId edition = request_.edition;
   Scratch& scratch = shared_.scratch;
   std::vector<uint32_t>& missing = scratch.missing;
   missing.clear();
-  arrivals_.begin(demand_, passes_on(), missing);
+  arrivals_.begin(request_, passes_on(), missing);
   UseCounters& counters = passes_on() ? context_.counters.passed_on : context_.counters;
   count(arrivals_.resident(), counters.resident_bytes);
   count(missing, counters.streamed_bytes);
   counters.hits += static_cast<uint64_t>(
-      std::ranges::count_if(arrivals_.resident(), [&](uint32_t n) { return demand_.uses(n); }));
+      std::ranges::count_if(arrivals_.resident(), [&](uint32_t n) { return request_.uses(n); }));
   size_t to_ask = 0;
   const Transfer* last = nullptr;
   uint32_t number = 0;  // of the last transfer
@@ -115,7 +115,7 @@ void Gathering::sort_absent() {
       ++counters.staged;
       continue;
     }
-    if (!demand_.uses(neuron)) {
+    if (!request_.uses(neuron)) {
       if (scratch.listed[neuron] == 0) list_.neurons.push_back({neuron, false});
       continue;
     }
@@ -134,16 +134,16 @@ void Gathering::sort_absent() {
 
 void Gathering::count(std::span<const uint32_t> neurons, uint64_t& counted) {
   UseCounters& counters = passes_on() ? context_.counters.passed_on : context_.counters;
-  const std::vector<uint32_t>& bytes = context_.sites.editions[demand_.edition].bytes;
+  const std::vector<uint32_t>& bytes = context_.sites.editions[request_.edition].bytes;
   for (const uint32_t neuron : neurons)
-    (demand_.uses(neuron) ? counted : counters.measured_bytes) += bytes[neuron];
+    (request_.uses(neuron) ? counted : counters.measured_bytes) += bytes[neuron];
 }
 
 void Gathering::adopt_transfers() {
   for (Transfer* transfer : shared_.scratch.usable) {
     const BlockTransfer* const block = in_block(*transfer);
-    if (arrivals_.waits_for(*transfer)) {
-      if (demand_.priority == Priority::demand) shared_.transfers.demand(*transfer);
+    if (transfer->is_awaited_by(arrivals_)) {
+      if (request_.priority == Priority::demand) shared_.transfers.demand(*transfer);
     } else if (block != nullptr && !block->shared) {
       shared_.scratch.surplus.push_back(transfer);
     }
@@ -176,7 +176,7 @@ void Gathering::end(bool gives_up) {
   stop();
   list_.neurons.clear();
   list_.next = 0;
-  if (passes_on() && took_some_ && !demand_.bypass) shared_.admission.passed_on(demand_.edition, wanted());
+  if (passes_on() && took_some_ && !request_.bypass) shared_.admission.passed_on(request_.edition, wanted());
   if (gives_up) shared_.transfers.give_up(surplus);
 }
 

@@ -43,8 +43,8 @@
 #include "core/kernel/supply/admission.h"
 #include "core/kernel/supply/arrivals.h"
 #include "core/kernel/supply/context.h"
-#include "core/kernel/supply/demand.h"
 #include "core/kernel/supply/fetch_list.h"
+#include "core/kernel/supply/gather_request.h"
 #include "core/kernel/supply/offer.h"
 #include "core/kernel/supply/sources.h"
 #include "core/kernel/supply/transfers.h"
@@ -78,15 +78,15 @@ class Gathering : public Offer {
   Gathering(const Gathering&) = delete;
 
   // Error: plugin_fault.
-  Status begin(Demand demand);
+  Status begin(GatherRequest request);
   // `gives_up` false: leaves transfers without another waiter to the next gathering with the same purpose.
   void end(bool gives_up);
 
-  const Demand& demand() const { return demand_; }
-  EditionId edition() const override { return demand_.edition; }
+  const GatherRequest& request() const { return request_; }
+  EditionId edition() const override { return request_.edition; }
   // Whether the neuron is wanted for that pass.
   bool is_for(SiteId site, uint32_t step, EditionId edition, uint32_t neuron) const {
-    return demand_.edition == edition && demand_.purpose.site == site && demand_.purpose.step == step &&
+    return request_.edition == edition && request_.purpose.site == site && request_.purpose.step == step &&
            wanted().contains(neuron);
   }
   // The missing neurons, from which transfers are started.
@@ -103,7 +103,7 @@ class Gathering : public Offer {
   void release_all_but(std::span<const uint32_t> neurons) override { arrivals_.release_all_but(neurons); }
 
  private:
-  bool passes_on() const { return demand_.purpose.client != context_.id; }
+  bool passes_on() const { return request_.purpose.client != context_.id; }
   bool is_usable(const Transfer& transfer) const;
   Status admit();
   void take_over_wish();
@@ -113,11 +113,11 @@ class Gathering : public Offer {
   void count(std::span<const uint32_t> neurons, uint64_t& counted);
   void adopt_transfers();
   void note_refused(size_t asked_from);
-  const ActiveSet& wanted() const { return demand_.set(); }
+  const ActiveSet& wanted() const { return request_.set(); }
 
   const SupplyContext& context_;
   const Shared shared_;
-  Demand demand_;
+  GatherRequest request_;
   FetchList list_;
   Arrivals arrivals_;
   std::vector<uint32_t> refused_;

@@ -51,7 +51,7 @@ Status Sources::find(FetchList& list) {
     std::ranges::sort(wanted[s]);
     auto below = memory(s).offer({.purpose = {list.purpose.site, list.purpose.step, context_.id},
                                   .edition = list.edition,
-                                  .own = ActiveSet::of(std::move(wanted[s])),
+                                  .wanted = ActiveSet::of(std::move(wanted[s])),
                                   .priority = list.priority,
                                   .bypass = list.bypass});
     if (!below.ok()) {

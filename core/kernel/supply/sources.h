@@ -11,8 +11,8 @@
 #include "core/agent/message.h"
 #include "core/base/result.h"
 #include "core/kernel/supply/context.h"
-#include "core/kernel/supply/demand.h"
 #include "core/kernel/supply/fetch_list.h"
+#include "core/kernel/supply/gather_request.h"
 #include "core/kernel/supply/offer.h"
 
 namespace tierd {
@@ -25,9 +25,9 @@ class SourceMemory {
   virtual ~SourceMemory() = default;
   // Whether the neuron is valid there, in the edition that the memory holds in the place of this one.
   virtual bool holds(EditionId edition, uint32_t neuron) const = 0;
-  // Begins to gather neurons for another memory, which wants them in the demand's edition. Error:
+  // Begins to gather neurons for another memory, which wants them in the request's edition. Error:
   // plugin_fault; then there is no offer.
-  virtual Result<Offer*> offer(Demand demand) = 0;
+  virtual Result<Offer*> offer(GatherRequest request) = 0;
   // Ends an offer. `gives_up`: neurons that are fetched for it alone are given up, else they stay for the
   // next one with the same purpose.
   virtual void close(Offer& offer, bool gives_up) = 0;

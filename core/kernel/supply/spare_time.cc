@@ -12,7 +12,7 @@ constexpr uint64_t kAtOnceBytes = 512 << 10;
 
 Status SpareTime::start() {
   while (!asked_.empty()) {
-    if (!transfers_.messages().can_post() || !under_way_.empty()) return {};
+    if (!transfers_.messages().can_post() || under_way_ != 0) return {};
     Asked& asked = asked_.front();
     take_some(asked);
     if (!some_.empty()) TIERD_TRY(start_some(asked));
@@ -45,8 +45,8 @@ Status SpareTime::start_some(const Asked& asked) {
   std::erase_if(list.neurons, [](const ToFetch& of) { return !of.keep; });
   list.bypass = true;
   Status found = sources_.find(list);
+  moves_home_ = asked.moves_home;
   if (found.ok()) (void)transfers_.start_all(list);
-  for (UnderWay& of : under_way_) of.moves_home = asked.moves_home;
   admission_.drop(list);
   sources_.leave(list);
   return found;
@@ -55,36 +55,29 @@ Status SpareTime::start_some(const Asked& asked) {
 // A transfer that has failed, and that a pass wanted as well, waits for that pass alone.
 void SpareTime::end() {
   asked_.clear();
-  for (uint32_t number = 0; number < under_way_.size(); ++number) {
-    Transfer* const transfer = under_way_[number].transfer;
-    if (transfer == nullptr || transfer->state != Transfer::State::failed) continue;
+  if (under_way_ == 0) return;
+  for (Transfer* const transfer : std::vector(transfers_.all())) {
+    if (transfer->state != Transfer::State::failed || !transfer->is_awaited_by(*this)) continue;
+    --under_way_;
     if (transfers_.leave(*transfer, *this)) transfers_.give_up(*transfer);
-    over(number);
   }
 }
 
-uint32_t SpareTime::started(Transfer& transfer) {
-  under_way_.push_back({&transfer, false});
-  return static_cast<uint32_t>(under_way_.size() - 1);
+uint32_t SpareTime::started(Transfer& /*transfer*/) {
+  return under_way_++;
 }
 
 void SpareTime::message_ended(const Done& done) {
   moves_.push_back({done.start_ns, done.done_ns, done.n_done, done.bytes});
 }
 
-void SpareTime::landed(uint32_t number) {
-  if (under_way_[number].moves_home) move_home(*under_way_[number].transfer);
-  over(number);
+void SpareTime::landed(const Transfer& transfer, uint32_t /*number*/) {
+  if (moves_home_) move_home(transfer);
+  --under_way_;
 }
 
-void SpareTime::failed(uint32_t number, const Error& /*error*/) {
-  over(number);
-}
-
-void SpareTime::over(uint32_t number) {
-  under_way_[number].transfer = nullptr;
-  const auto is_over = [](const UnderWay& of) { return of.transfer == nullptr; };
-  if (std::ranges::all_of(under_way_, is_over)) under_way_.clear();
+void SpareTime::failed(uint32_t /*number*/, const Error& /*error*/) {
+  --under_way_;
 }
 
 // Editions that are made of the transfer's are at home where that one is.

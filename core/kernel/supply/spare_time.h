@@ -56,20 +56,15 @@ class SpareTime : private TransferWaiter {
     bool moves_home;
     size_t next;  // of its neurons
   };
-  struct UnderWay {
-    Transfer* transfer;  // NULL: it is over
-    bool moves_home;
-  };
   void take_some(Asked& asked);
   Status start_some(const Asked& asked);
   void move_home(const Transfer& transfer);
 
   uint32_t started(Transfer& transfer) override;
   void message_ended(const Done& done) override;
-  void landed(uint32_t number) override;
+  void landed(const Transfer& transfer, uint32_t number) override;
   Retry retry(uint32_t /*number*/) const override { return Retry::needless; }
   void failed(uint32_t number, const Error& error) override;
-  void over(uint32_t number);
 
   const SupplyContext& context_;
   Placement& placement_;
@@ -77,8 +72,9 @@ class SpareTime : private TransferWaiter {
   Sources& sources_;
   Transfers& transfers_;
   std::deque<Asked> asked_;
-  std::vector<UnderWay> under_way_;  // the transfers of the last start; empty once all are over
-  std::vector<uint32_t> some_;       // of one message
+  uint32_t under_way_ = 0;      // transfers of the last start that are not over
+  bool moves_home_ = false;     // they do
+  std::vector<uint32_t> some_;  // of one message
   std::vector<SpareMove> moves_;
 };
 

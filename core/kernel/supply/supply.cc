@@ -27,22 +27,22 @@ void Supply::end_pass() {
   spare_time_.end();
 }
 
-Result<Gathering*> Supply::gather(Demand demand) {
+Result<Gathering*> Supply::gather(GatherRequest request) {
   if (unused_.empty()) {
     const Gathering::Shared shared{transfers_, admission_, wishes_, sources_, scratch_};
     unused_.push_back(&gatherings_.emplace_back(context_, shared));
   }
   Gathering* const gathering = open_.emplace_back(unused_.back());
   unused_.pop_back();
-  const Status begun = gathering->begin(std::move(demand));
+  const Status begun = gathering->begin(std::move(request));
   if (begun.ok()) return gathering;
   close(*gathering);
   return begun.error();
 }
 
-Result<Offer*> Supply::offer(Demand demand) {
-  demand.edition = held_as(demand.edition);
-  TIERD_ASSIGN(Gathering* const gathering, gather(std::move(demand)));
+Result<Offer*> Supply::offer(GatherRequest request) {
+  request.edition = held_as(request.edition);
+  TIERD_ASSIGN(Gathering* const gathering, gather(std::move(request)));
   return gathering;
 }
 
@@ -56,7 +56,7 @@ void Supply::close(Gathering& gathering, bool gives_up) {
 void Supply::fetch() {
   transfers_.try_again();
   for (Gathering* const gathering : open_) {
-    if (gathering->demand().priority == Priority::prefetch) continue;
+    if (gathering->request().priority == Priority::prefetch) continue;
     if (!transfers_.start_all(gathering->list())) return;
   }
 }

@@ -22,9 +22,9 @@
 #include "core/kernel/site.h"
 #include "core/kernel/strategies.h"
 #include "core/kernel/supply/admission.h"
-#include "core/kernel/supply/demand.h"
 #include "core/kernel/supply/fetch_list.h"
 #include "core/kernel/supply/fill.h"
+#include "core/kernel/supply/gather_request.h"
 #include "core/kernel/supply/gathering.h"
 #include "core/kernel/supply/offer.h"
 #include "core/kernel/supply/sources.h"
@@ -60,7 +60,7 @@ class Supply : public SourceMemory {
 
   // Gathers the neurons of a pass that computes from this memory, or those that another memory fetches from
   // here, in an edition that this one holds. Error: plugin_fault; then there is no gathering.
-  Result<Gathering*> gather(Demand demand);
+  Result<Gathering*> gather(GatherRequest request);
   // Unpins the neurons of a gathering and ends it. Neurons that are fetched for it alone are given up, unless
   // they may stay for the next gathering with the same purpose.
   void close(Gathering& gathering, bool gives_up = true);
@@ -105,7 +105,7 @@ class Supply : public SourceMemory {
   bool holds(EditionId edition, uint32_t neuron) const override {
     return context_.residency.valid(held_as(edition), neuron);
   }
-  Result<Offer*> offer(Demand demand) override;
+  Result<Offer*> offer(GatherRequest request) override;
   void close(Offer& offer, bool gives_up) override { close(static_cast<Gathering&>(offer), gives_up); }
 
   const Residency& residency() const { return context_.residency; }

@@ -2,6 +2,7 @@
 // or into a block of its staging.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -9,7 +10,7 @@
 #include "core/agent/message.h"
 #include "core/base/result.h"
 #include "core/kernel/site.h"
-#include "core/kernel/supply/demand.h"
+#include "core/kernel/supply/gather_request.h"
 #include "core/kernel/supply/offer.h"
 
 namespace tierd {
@@ -40,6 +41,9 @@ struct Transfer {
   std::vector<uint32_t> places = {};  // [neurons] where each one goes, in units of kPlaceUnit
 
   bool into_arena() const { return into_arena_; }
+  bool is_awaited_by(const TransferWaiter& waiter) const {
+    return std::ranges::find(waiting, &waiter, &Waiting::waiter) != waiting.end();
+  }
   bool under_way() const { return state == State::moving || state == State::abandoned; }
 
  protected:
@@ -88,7 +92,7 @@ class TransferWaiter {
   // A message with one of its transfers has ended, well or not.
   virtual void message_ended(const Done& /*done*/) {}
   // The neurons have landed. A transfer into the arena is over then, and waited for no more.
-  virtual void landed(uint32_t number) = 0;
+  virtual void landed(const Transfer& transfer, uint32_t number) = 0;
   virtual Retry retry(uint32_t number) const = 0;
   // The transfer has failed for good, and is over.
   virtual void failed(uint32_t number, const Error& error) = 0;

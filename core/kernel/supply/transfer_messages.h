@@ -26,11 +26,17 @@ class TransferMessages {
   // Whether the dispatcher has room for a message from each source.
   bool can_post() const { return context_.dispatcher.can_post(static_cast<uint32_t>(from_.size())); }
   bool from_store_alone() const { return from_.size() == 1 && from_[0].memory == kStore; }
-  // Returns the agent that moves the neurons of a transfer here from another memory; Demand::kNoAgent: they
-  // are read from the store.
+  // Returns the agent that moves the neurons of a transfer here from another memory; GatherRequest::kNoAgent:
+  // they are read from the store.
   uint16_t mover(const Transfer& transfer) const {
     const From& from = from_[transfer.source];
-    return from.memory == kStore ? Demand::kNoAgent : from.agent;
+    return from.memory == kStore ? GatherRequest::kNoAgent : from.agent;
+  }
+
+  // Whether an agent moves neurons here.
+  bool moves(uint16_t agent) const {
+    return std::ranges::any_of(
+        from_, [agent](const From& from) { return from.memory != kStore && from.agent == agent; });
   }
 
   // Messages that are posted from now on belong to the time of this step; 0: to none.

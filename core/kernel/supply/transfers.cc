@@ -77,14 +77,12 @@ void Transfers::give_up_all() {
 template <class Kind>
 Kind& Transfers::Pool<Kind>::take() {
   if (unused.empty()) return all.emplace_back();
-  Kind& used = *unused.back();
+  Kind& kind = *unused.back();
   unused.pop_back();
-  Kind fresh;
-  fresh.neurons.swap(used.neurons), fresh.places.swap(used.places), fresh.waiting.swap(used.waiting);
-  fresh.neurons.clear(), fresh.places.clear();
-  return used = std::move(fresh);
+  return kind;
 }
 
+// An unused transfer is as it was when it was closed: without an offer or a waiter.
 template <class Kind>
 Kind& Transfers::open(Pool<Kind>& pool, const FetchList& list, uint8_t source) {
   Kind& transfer = pool.take();
@@ -92,6 +90,8 @@ Kind& Transfers::open(Pool<Kind>& pool, const FetchList& list, uint8_t source) {
   transfer.edition = list.edition;
   transfer.priority = list.priority;
   transfer.source = source;
+  transfer.attempts = 0;
+  transfer.neurons.clear();
   if (!list.below.empty() && list.below[source] != nullptr) {
     transfer.below = list.below[source];
     transfer.below->hold();
@@ -106,6 +106,8 @@ Kind& Transfers::open(Pool<Kind>& pool, const FetchList& list, uint8_t source) {
 Transfer& Transfers::open(const FetchList& list, const ToFetch& like, const BlockTransfer* beside) {
   if (like.keep) return open(arena_, list, like.source);
   BlockTransfer& transfer = open(blocks_, list, like.source);
+  transfer.first = 0;
+  transfer.shared.reset();
   if (beside == nullptr) {
     transfer.block = staging_.lease();
   } else {
@@ -266,23 +268,25 @@ void Transfers::post_started() {
 
 void Transfers::set_places(Transfer& transfer) const {
   const EditionId edition = transfer.edition;
+  transfer.places.resize(transfer.neurons.size());
   if (const BlockTransfer* const into = in_block(transfer); into != nullptr) {
     const Slots slots(context_.memory().staging_offset + uint64_t{into->block} * staging_.block_bytes(),
                       context_.sites.editions[edition].slot_bytes);
-    for (uint32_t i = 0; i < into->neurons.size(); ++i) transfer.places.push_back(slots.at(into->first + i));
+    for (uint32_t i = 0; i < transfer.places.size(); ++i) transfer.places[i] = slots.at(into->first + i);
   } else {
     const std::span<const Residency::Neuron> all = context_.residency.neurons(edition);
-    for (const uint32_t neuron : transfer.neurons)
-      transfer.places.push_back(arena_place(edition, all[neuron].slot));
+    std::ranges::transform(transfer.neurons, transfer.places.begin(),
+                           [&](uint32_t neuron) { return arena_place(edition, all[neuron].slot); });
   }
 }
 
 // For the second of some transfers that shared a message and failed there may be no message slot yet.
 void Transfers::try_again() {
-  for (Transfer* transfer : open_) {
-    if (transfer->state != Transfer::State::failed) continue;
+  for (size_t i = 0; failed_ != 0 && i < open_.size(); ++i) {
+    if (open_[i]->state != Transfer::State::failed) continue;
     if (!context_.dispatcher.can_post()) return;
-    messages_.post({&transfer, 1});
+    --failed_;
+    messages_.post({&open_[i], 1});
   }
 }
 
@@ -315,7 +319,7 @@ void Transfers::on_done(const Message& message, const Done& done) {
 
 void Transfers::landed(ArenaTransfer& transfer) {
   admission_.landed(transfer.edition, transfer.neurons);
-  for (const auto& [waiter, number] : transfer.waiting) waiter->landed(number);
+  for (const auto& [waiter, number] : transfer.waiting) waiter->landed(transfer, number);
   transfer.waiting.clear();
   close(transfer);
 }
@@ -323,7 +327,7 @@ void Transfers::landed(ArenaTransfer& transfer) {
 void Transfers::landed(BlockTransfer& transfer) {
   const bool wanted = std::exchange(transfer.state, Transfer::State::landed) != Transfer::State::abandoned;
   if (!wanted) return waste(transfer);
-  for (const auto& [waiter, number] : transfer.waiting) waiter->landed(number);
+  for (const auto& [waiter, number] : transfer.waiting) waiter->landed(transfer, number);
 }
 
 // The message has failed, or was cancelled before a pass came to want the transfer. `alone`: it fetched
@@ -340,6 +344,7 @@ void Transfers::failed(Transfer& transfer, const Done& done, bool alone) {
     if (done.status != DoneStatus::cancelled) ++context_.counters.retries;
     if (retry == Retry::as_demand) transfer.priority = Priority::demand;
     transfer.state = Transfer::State::failed;
+    ++failed_;
     return try_again();
   }
   const Error error = messages_.error(transfer, done);
@@ -367,6 +372,7 @@ void Transfers::give_up(Transfer& transfer) {
     case Transfer::State::abandoned:
       return;
     case Transfer::State::failed:
+      --failed_;
       if (block == nullptr) admission_.failed(transfer.edition, transfer.neurons);
       return waste(transfer);
     case Transfer::State::landed:

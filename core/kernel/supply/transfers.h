@@ -128,6 +128,7 @@ class Transfers : private CompletionSink {
   std::vector<Slots> arena_slots_;  // [editions]
   Staging staging_;
   const uint32_t demand_blocks_;  // that look-ahead leaves free
+  uint32_t failed_ = 0;           // transfers that are to be tried again
   uint64_t over_before_ = 0;      // passes before this position are over
 
   Pool<ArenaTransfer> arena_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <variant>
 
 #include "core/agent/message.h"
 #include "core/kernel/active_set.h"
@@ -19,13 +20,14 @@ struct Purpose {
   bool operator==(const Purpose&) const = default;
 };
 
-struct Demand {
+// A request to gather neurons in a memory.
+struct GatherRequest {
   static constexpr uint16_t kNoAgent = 0;
 
   Purpose purpose;
   EditionId edition = kNoEdition;
-  const ActiveSet* wanted = nullptr;  // stays as it is until the demand has ended; NULL: it is `own`
-  ActiveSet own = {};
+  // A set that stays as it is until the gathering has ended, or one that the gathering keeps.
+  std::variant<const ActiveSet*, ActiveSet> wanted = nullptr;
   // The agent that computes from the memory. Neurons that this agent moves into the memory are handed out
   // while they are on their way.
   uint16_t agent = kNoAgent;
@@ -35,7 +37,10 @@ struct Demand {
   // are used.
   const ActiveSet* used = nullptr;
 
-  const ActiveSet& set() const { return wanted != nullptr ? *wanted : own; }
+  const ActiveSet& set() const {
+    const ActiveSet* const* const outside = std::get_if<const ActiveSet*>(&wanted);
+    return outside != nullptr ? **outside : *std::get_if<ActiveSet>(&wanted);
+  }
   bool uses(uint32_t neuron) const { return used == nullptr || used->contains(neuron); }
 };
 
