@@ -15,6 +15,7 @@
 #include "core/base/align.h"
 #include "core/base/check.h"
 #include "core/base/random.h"
+#include "core/base/statistics.h"
 #include "core/base/time.h"
 #include "core/system/memory_limits.h"
 #include "tiers/flash/read_memory.h"
@@ -110,8 +111,7 @@ Result<uint32_t> measure_round(const std::string& path) {
     together.push_back(kReads * static_cast<double>(first_ns - start_ns) /
                        static_cast<double>(now_ns() - start_ns));
   }
-  std::ranges::nth_element(together, together.begin() + kTries / 2);
-  return static_cast<uint32_t>(std::max(1.0, std::round(together[kTries / 2])));
+  return static_cast<uint32_t>(std::max(1.0, std::round(median(together))));
 }
 
 Result<std::vector<FileRange>> spread_parts(const std::string& path, uint64_t least_bytes) {
