@@ -16,6 +16,7 @@
 #include "core/store/store.h"
 #include "core/store/writer.h"
 #include "tools/command_line/command_line.h"
+#include "tools/command_line/exit_code.h"
 #include "tools/lab/prune/prune_arguments.h"
 #include "tools/lab/prune/prune_model.h"
 #include "tools/store_arguments/store_arguments.h"
@@ -232,7 +233,7 @@ Status run(const Arguments& arguments) {
 
 int fail(const std::string& line) {
   say("tier-convert: " + line);
-  return 2;
+  return kBadInput;
 }
 
 int main_of(int argc, char** argv) {
