@@ -2,7 +2,6 @@
 #include "core/formats/gguf_header.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -13,8 +12,6 @@
 namespace tierd {
 namespace {
 
-constexpr std::array<std::string_view, 13> kTypeNames = {
-    "u8", "i8", "u16", "i16", "u32", "i32", "f32", "bool", "string", "array", "u64", "i64", "f64"};
 constexpr uint64_t kMaxLayers = 1 << 16;  // of a list with a value for each layer
 
 template <class Stored, class Read>
@@ -30,10 +27,6 @@ Result<std::vector<Read>> read_elements(const File& file, const GgufArray& where
 }
 
 }  // namespace
-
-std::string_view name(GgufType type) {
-  return kTypeNames[static_cast<size_t>(type)];
-}
 
 const GgufTensor* GgufHeader::find(std::string_view wanted) const {
   const auto it = std::find_if(tensors_.begin(), tensors_.end(),

@@ -68,7 +68,7 @@ struct FieldWriter {
   void operator()(const char* key, const T& field) {
     if (was_added_later(key) && field == T()) return;
     if constexpr (std::is_enum_v<T>) {
-      out[key] = enum_name(field);
+      out[key] = name(field);
     } else if constexpr (std::is_same_v<T, std::string>) {
       out[key] = string_to_json(field);
     } else {
@@ -106,10 +106,10 @@ struct FieldReader {
   requires std::is_enum_v<Enum> Status read(const char* key, Enum& field) {
     std::string text;
     TIERD_TRY(fields.read(key, text));
-    const auto found = enum_by_name<Enum>(text);
+    const auto found = by_name<Enum>(text);
     if (!found) {
       return fields.error(
-          key, fmt::format("is '{}', expected one of {}", text, fmt::join(EnumNames<Enum>::kNames, ", ")));
+          key, fmt::format("is '{}', expected one of {}", text, fmt::join(names_of(Enum{}), ", ")));
     }
     field = *found;
     return {};

@@ -79,8 +79,8 @@ class ShapeFields {
   template <class Enum>
   requires std::is_enum_v<Enum>
   void read(std::string_view key, const toml::node& node, Enum& field) {
-    const auto found = node.is_string() ? enum_by_name<Enum>(node.as_string()->get()) : std::nullopt;
-    if (!found) return fail(key, node, fmt::format("one of {}", fmt::join(EnumNames<Enum>::kNames, ", ")));
+    const auto found = node.is_string() ? by_name<Enum>(node.as_string()->get()) : std::nullopt;
+    if (!found) return fail(key, node, fmt::format("one of {}", fmt::join(names_of(Enum{}), ", ")));
     field = *found;
   }
 

@@ -139,18 +139,18 @@ std::vector<std::string> fitted(const TierTable& tiers, const MemoryPlan& memory
 Result<WriteOptions> store_options(const Config& config, const RuntimeOptions& options) {
   WriteOptions write;
   write.quiet = options.quiet;
-  write.layout = *layout_by_name(config.layout);
+  write.layout = *by_name<Layout>(config.layout);
   write.layer_group = config.layer_group;
-  write.experts = *expert_cut_by_name(config.experts);
-  write.bundling = *bundling_by_name(config.bundling);
+  write.experts = *by_name<ExpertCut>(config.experts);
+  write.bundling = *by_name<Bundling>(config.bundling);
   TIERD_TRY(
       choose_compression(config.compression, plugin_path(config), config.codec, "model.compression", write));
   write.refuse_vain_compression = true;
   write.tokenizer = config.tokenizer;
   TIERD_ASSIGN(write.editions, parse_editions(config.editions, "model.editions"));
-  write.encoding = encoding_by_name(config.encoding);
+  write.encoding = by_name<Encoding>(config.encoding);
   write.head_encoding =
-      config.head_encoding == "same" ? write.encoding : encoding_by_name(config.head_encoding);
+      config.head_encoding == "same" ? write.encoding : by_name<Encoding>(config.head_encoding);
   return write;
 }
 

@@ -131,7 +131,7 @@ Status from_json(const ManifestFields& fields, uint64_t extents, const Manifest&
   size_t read = 0;
   TIERD_TRY(fields.read_each("encodings", [&](const json& value, size_t index) -> Status {
     const auto encoding =
-        value.is_string() ? encoding_by_name(value.get_ref<const std::string&>()) : std::nullopt;
+        value.is_string() ? by_name<Encoding>(value.get_ref<const std::string&>()) : std::nullopt;
     if (!encoding) return fields.wrong_type(fmt::format("encodings[{}]", index), value, "an encoding");
     if (index < site.parts.size()) site.encodings[index] = *encoding;
     read = index + 1;
@@ -194,7 +194,7 @@ Status read_layer_group(const ManifestFields& top, uint32_t& out) {
 Status read_experts(const ManifestFields& top, ExpertCut& out) {
   std::string text;
   TIERD_TRY(top.read("experts", text));
-  const auto cut = expert_cut_by_name(text);
+  const auto cut = by_name<ExpertCut>(text);
   if (!cut) return top.error("experts", fmt::format("is '{}', expected 'whole' or 'channels'", text));
   out = *cut;
   return {};
@@ -286,7 +286,7 @@ Status check_version(const ManifestFields& top, std::string_view file) {
 Status read_layout(const ManifestFields& top, std::string_view file, Layout& out) {
   std::string text;
   TIERD_TRY(top.read("layout", text));
-  const auto layout = layout_by_name(text);
+  const auto layout = by_name<Layout>(text);
   if (!layout) {
     return Error{
         Code::unsupported, std::string(file),
@@ -329,7 +329,7 @@ Status read_compression(const ManifestFields& top, std::string_view file, Manife
 Status read_bundling(const ManifestFields& top, std::string_view file, Bundling& out) {
   std::string text;
   TIERD_TRY(top.read("bundling", text));
-  const auto bundling = bundling_by_name(text);
+  const auto bundling = by_name<Bundling>(text);
   if (!bundling) {
     return Error{Code::unsupported, std::string(file),
                  fmt::format("bundling: is '{}', this program reads 'row-column' and 'none'", text)};

@@ -103,7 +103,7 @@ std::vector<KernelRate> read_rates(DescribedNumbers& numbers, const View& comput
     const View view(node);
     const std::string encoding = view["encoding"].value_or(std::string());
     const std::string activations = view["activations"].value_or(std::string());
-    const std::optional<Encoding> known = encoding_by_name(encoding);
+    const std::optional<Encoding> known = by_name<Encoding>(encoding);
     if (!known) numbers.fail(fmt::format("'compute.rates.encoding': there is no encoding '{}'", encoding));
     if (activations != "int8" && activations != "f32")
       numbers.fail(fmt::format("'compute.rates.activations': '{}' is neither int8 nor f32", activations));
