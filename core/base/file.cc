@@ -92,7 +92,7 @@ std::string File::at(uint64_t offset) const {
   return fmt::format("{}: offset {}", path_, offset);
 }
 
-Result<std::string> read_text_file(const std::string& path, uint64_t limit_bytes) {
+Result<std::string> read_whole_file(const std::string& path, uint64_t limit_bytes) {
   TIERD_ASSIGN(const File file, File::open(path));
   if (file.size_bytes() > limit_bytes) {
     return Error{Code::corrupt, path,
@@ -101,6 +101,11 @@ Result<std::string> read_text_file(const std::string& path, uint64_t limit_bytes
   std::string text(file.size_bytes(), '\0');
   TIERD_TRY(file.read_exact(0, std::as_writable_bytes(std::span(text))));
   return text;
+}
+
+bool is_regular_file(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
 bool file_exists(const std::string& path) {

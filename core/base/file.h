@@ -45,8 +45,10 @@ class File {
   int64_t modified_ns_ = 0;
 };
 
-// Returns the whole of a text file of at most `limit_bytes`. Errors: those of File; corrupt if it is larger.
-Result<std::string> read_text_file(const std::string& path, uint64_t limit_bytes);
+// Returns the whole of a file of at most `limit_bytes`. Errors: those of File; corrupt if it is larger.
+Result<std::string> read_whole_file(const std::string& path, uint64_t limit_bytes);
+
+bool is_regular_file(const std::string& path);
 
 // Returns false also if the file's existence cannot be determined.
 bool file_exists(const std::string& path);

@@ -34,7 +34,7 @@ TEST(ActivityProfiles, AreKnown) {
 
 TEST(ActivityProfiles, ErrorsNameTheLine) {
   const std::string path = (shapes_folder().parent_path() / "activity/llm-in-a-flash.toml").string();
-  const auto good = read_text_file(path, 1 << 20);
+  const auto good = read_whole_file(path, 1 << 20);
   ASSERT_TRUE(good.ok());
   const TempFolder folder;
   const auto read = [&](const std::string& from, const std::string& to) {

@@ -247,7 +247,7 @@ TEST(ChannelSource, RefusesOtherShapes) {
 
 TEST(ChannelProfileFile, ErrorsNameTheLine) {
   EXPECT_FALSE(read_channel_profile("flash")->has_value()) << "it plants neurons";
-  const auto good = read_text_file((shapes_folder() / "planted/activeflow.toml").string(), 1 << 20);
+  const auto good = read_whole_file((shapes_folder() / "planted/activeflow.toml").string(), 1 << 20);
   ASSERT_TRUE(good.ok());
   const TempFolder folder;
   const auto refused = [&](const std::string& from, const std::string& to) {

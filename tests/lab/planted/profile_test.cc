@@ -23,7 +23,7 @@ TEST(PlantedProfileFile, FlashIsKnown) {
 }
 
 TEST(PlantedProfileFile, ErrorsNameTheLine) {
-  const auto good = read_text_file((shapes_folder() / "planted/flash.toml").string(), 1 << 20);
+  const auto good = read_whole_file((shapes_folder() / "planted/flash.toml").string(), 1 << 20);
   ASSERT_TRUE(good.ok());
   const TempFolder folder;
   const auto refused = [&](const std::string& from, const std::string& to) {

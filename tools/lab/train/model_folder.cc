@@ -114,7 +114,7 @@ Status ModelFolder::copy_companions() const {
   for (const char* name : kCompanions) {
     const std::string from = source_.path() + "/" + name;
     if (!file_exists(from)) continue;
-    TIERD_ASSIGN(const std::string text, read_text_file(from, kMaxCompanionBytes));
+    TIERD_ASSIGN(const std::string text, read_whole_file(from, kMaxCompanionBytes));
     TIERD_TRY(write_file(partial() + "/" + name, text));
   }
   return {};

@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/input_file.h"
 #include "core/base/log.h"
 #include "core/base/standard_streams.h"
+#include "core/base/utf8.h"
 #include "core/model/text/tokenizer.h"
 #include "tools/command_line/command_line.h"
 #include "tools/command_line/exit_code.h"
