@@ -12,12 +12,12 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/base/random.h"
 #include "core/base/statistics.h"
 #include "tests/tierd/http_client.h"
 #include "tools/command_line/command_line.h"
-#include "tools/command_line/prompt_file.h"
 
 namespace tierd {
 namespace {
@@ -268,7 +268,7 @@ int main(int argc, char** argv) {
   line.option("--seed", options.seed, "of the choices").shows_default();
   line.option("file", file, "a text that prompts are cut from").named("TEXT").required();
   if (const auto exit = line.parse(argc, argv)) return *exit;
-  auto text = tierd::read_prompt_file(file);
+  auto text = tierd::read_file_or_pipe(file);
   if (!text.ok()) {
     tierd::say(text.error().line());
     return 2;

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "core/base/file.h"
 #include "tools/command_line/command_line.h"
-#include "tools/command_line/prompt_file.h"
 
 namespace tierd {
 namespace {
@@ -77,7 +77,7 @@ Status complete(const Raw& raw, Arguments& arguments) {
   if (raw.format == "json") arguments.format = Format::json;
   if (raw.format == "csv") arguments.format = Format::csv;
   if (!raw.text_file.empty()) {
-    TIERD_ASSIGN(std::string text, read_prompt_file(raw.text_file));
+    TIERD_ASSIGN(std::string text, read_file_or_pipe(raw.text_file));
     arguments.text = TextArguments{raw.text_file, std::move(text)};
   }
 
