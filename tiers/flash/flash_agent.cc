@@ -11,6 +11,7 @@
 #include "core/base/align.h"
 #include "core/base/check.h"
 #include "core/base/checksum.h"
+#include "core/base/take_first.h"
 #include "core/base/time.h"
 
 namespace tierd {
@@ -588,9 +589,7 @@ void FlashAgent::complete(const Message& message, DoneStatus status, uint32_t n_
 }
 
 size_t FlashAgent::poll(std::span<Done> done) {
-  const size_t n = std::min(done.size(), done_.size());
-  std::copy_n(done_.begin(), n, done.begin());
-  done_.erase(done_.begin(), done_.begin() + static_cast<ptrdiff_t>(n));
+  const size_t n = take_first(done_, done);
   accepted_ -= static_cast<uint32_t>(n);
   return n;
 }
