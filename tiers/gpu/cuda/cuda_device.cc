@@ -69,14 +69,31 @@ Status CudaDevice::no_room(const std::string& what, uint64_t bytes) const {
 }
 
 Status CudaDevice::prepare(const ComputePlan& plan) {
-  const auto refuse = [&](const std::string& why) {
-    return Error{Code::unsupported, options_.table + ".backend", why};
-  };
+  TIERD_TRY(choose_device(plan));
+  recodings_ = recodings_of(plan);
+  for (const auto& recoding : recodings_) {
+    if (recoding && recoding->largest_piece() > Transfer::kBlockBytes) {
+      return Error{Code::unsupported, options_.table + ".recode",
+                   "rows of these experts are too long to be encoded anew on their way"};
+    }
+  }
+  TIERD_TRY(open_signals());
+  TIERD_ASSIGN(given_, ReservedMemory::reserve(buffer_offsets(plan).back()));
+  TIERD_TRY(allocate(plan));
+  return prepare_direct();
+}
+
+Error CudaDevice::unusable(const std::string& why) const {
+  return {Code::unsupported, options_.table + ".backend", why};
+}
+
+// Selects the device for this thread and checks that it can compute the plan.
+Status CudaDevice::choose_device(const ComputePlan& plan) {
   int devices = 0;
   const cudaError_t counted = cudaGetDeviceCount(&devices);
   if (counted != cudaSuccess)
-    return refuse("no CUDA device answers (" + text_of(counted) +
-                  "): install a driver that has CUDA 13, or say \"host\"");
+    return unusable("no CUDA device answers (" + text_of(counted) +
+                    "): install a driver that has CUDA 13, or say \"host\"");
   if (options_.ordinal >= devices)
     return Error{Code::invalid_argument, options_.table + ".device",
                  "there are " + std::to_string(devices) + " devices, numbered from 0"};
@@ -85,24 +102,20 @@ Status CudaDevice::prepare(const ComputePlan& plan) {
   outcome.then([&] { return cudaSetDevice(options_.ordinal); });
   outcome.then([&] { return cudaGetDeviceProperties(&properties, options_.ordinal); });
   if (!outcome.ok())
-    return refuse(device_name(options_.ordinal) + " does not answer (" + text_of(outcome.error()) + ")");
+    return unusable(device_name(options_.ordinal) + " does not answer (" + text_of(outcome.error()) + ")");
   backend_ = std::string("cuda, ") + properties.name + " (sm_" + std::to_string(properties.major) +
              std::to_string(properties.minor) + ")";
   if (properties.major < kLeastMajor)
-    return refuse(std::string(properties.name) + " has compute capability " +
-                  std::to_string(properties.major) + "." + std::to_string(properties.minor) +
-                  ", at least 8.0 is needed: say \"host\"");
+    return unusable(std::string(properties.name) + " has compute capability " +
+                    std::to_string(properties.major) + "." + std::to_string(properties.minor) +
+                    ", at least 8.0 is needed: say \"host\"");
   if (plan.attention.head_dim > kMostHeadDim)
-    return refuse("heads of " + std::to_string(plan.attention.head_dim) +
-                  " values are not computed there, at most " + std::to_string(kMostHeadDim) + " are");
+    return unusable("heads of " + std::to_string(plan.attention.head_dim) +
+                    " values are not computed there, at most " + std::to_string(kMostHeadDim) + " are");
+  return {};
+}
 
-  recodings_ = recodings_of(plan);
-  for (const auto& recoding : recodings_) {
-    if (recoding && recoding->largest_piece() > Transfer::kBlockBytes) {
-      return Error{Code::unsupported, options_.table + ".recode",
-                   "rows of these experts are too long to be encoded anew on their way"};
-    }
-  }
+Status CudaDevice::open_signals() {
   ready_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
   for (Descriptor& rung : rung_) {
     rung = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -110,12 +123,16 @@ Status CudaDevice::prepare(const ComputePlan& plan) {
     if (!ready_.open() || !rung.open() || epoll_ctl(ready_.get(), EPOLL_CTL_ADD, rung.get(), &readable) != 0)
       return Error{Code::io_error, "gpu", std::strerror(errno)};
   }
-  TIERD_ASSIGN(given_, ReservedMemory::reserve(buffer_offsets(plan).back()));
+  return {};
+}
+
+Status CudaDevice::allocate(const ComputePlan& plan) {
+  Outcome outcome;
   for (Stream& s : streams_) outcome.then([&] { return s.create(); });
   for (Event& e : events_) outcome.then([&] { return e.create(); });
   outcome.then([&] { return announcing_.create(); });
   if (!outcome.ok())
-    return refuse(device_name(options_.ordinal) + " cannot be used (" + text_of(outcome.error()) + ")");
+    return unusable(device_name(options_.ordinal) + " cannot be used (" + text_of(outcome.error()) + ")");
 
   const uint64_t all = CudaExecutor::device_bytes(plan) + options_.staging_bytes + options_.tensor_bytes +
                        kEngines * Transfer::device_bytes() + Expansion::device_bytes(plan) +
@@ -128,13 +145,13 @@ Status CudaDevice::prepare(const ComputePlan& plan) {
   if (outcome.error() == cudaErrorMemoryAllocation)
     return no_room("KV cache, activations, staging and small tensors", all);
   if (!outcome.ok())
-    return refuse(device_name(options_.ordinal) + " cannot be used (" + text_of(outcome.error()) + ")");
+    return unusable(device_name(options_.ordinal) + " cannot be used (" + text_of(outcome.error()) + ")");
   const uint64_t end = options_.arena_bytes + options_.staging_bytes + options_.tensor_bytes;
   TIERD_ASSIGN(memory_, MappedMemory::reserve(end, options_.ordinal));
   if (!memory_->map({options_.arena_bytes, end}).ok())
     return no_room("KV cache, activations, staging and small tensors", all);
   executor_->set_memory(memory_->data(), options_.tensors);
-  return prepare_direct();
+  return {};
 }
 
 // Returns NULL if the library is not found: our own kernels then compute large batches too. Error: no_space.
