@@ -11,47 +11,55 @@ namespace tierd {
 inline constexpr size_t kReadSizes = 12;
 inline constexpr uint64_t kLeastReadSize = 4096;
 
-struct ReadCounts {
-  uint64_t bytes = 0;           // of extents that landed without a wrong checksum
-  uint64_t extents = 0;         // number of these
-  uint64_t verified_bytes = 0;  // of extents whose checksum was computed and right
-  uint64_t asked_bytes = 0;     // of extents whose read was started
-  uint64_t read_bytes = 0;      // delivered by the device, repeats included
-  uint64_t wasted_bytes = 0;    // read but part of no requested extent: alignment and gaps
-  uint64_t reads = 0;           // submitted to the device, continuations and repeats included
-  uint64_t reads_of_size[kReadSizes] = {};
-  uint64_t joined = 0;           // extents fetched by a neighbour's read
-  uint64_t short_reads = 0;      // continued
-  uint64_t retries = 0;          // after EINTR, EAGAIN, no bytes, or EINVAL of a continuation
-  uint64_t failed_extents = 0;   // io_error, corrupt, invalid_argument
-  uint64_t dropped_extents = 0;  // cancelled or expired before they were started
-  uint64_t checksum_ns = 0;
-  uint64_t copy_ns = 0;       // copying extents from the bounce buffer to their destination
-  uint64_t expand_ns = 0;     // expanding compressed extents to their destination
-  uint64_t in_flight_ns = 0;  // time with at least one read in the device
+// `Count`: uint64_t, or Counter in the agent that counts.
+template <class Count>
+struct ReadCountsOf {
+  Count bytes{};           // of extents that landed without a wrong checksum
+  Count extents{};         // number of these
+  Count verified_bytes{};  // of extents whose checksum was computed and right
+  Count asked_bytes{};     // of extents whose read was started
+  Count read_bytes{};      // delivered by the device, repeats included
+  Count wasted_bytes{};    // read but part of no requested extent: alignment and gaps
+  Count reads{};           // submitted to the device, continuations and repeats included
+  Count reads_of_size[kReadSizes] = {};
+  Count joined{};           // extents fetched by a neighbour's read
+  Count short_reads{};      // continued
+  Count retries{};          // after EINTR, EAGAIN, no bytes, or EINVAL of a continuation
+  Count failed_extents{};   // io_error, corrupt, invalid_argument
+  Count dropped_extents{};  // cancelled or expired before they were started
+  Count checksum_ns{};
+  Count copy_ns{};       // copying extents from the bounce buffer to their destination
+  Count expand_ns{};     // expanding compressed extents to their destination
+  Count in_flight_ns{};  // time with at least one read in the device
 
+  // Calls each(count, count of the other) for all of them.
+  template <class Other, class Each>
+  void with(const Other& other, Each each) {
+    each(bytes, other.bytes);
+    each(extents, other.extents);
+    each(verified_bytes, other.verified_bytes);
+    each(asked_bytes, other.asked_bytes);
+    each(read_bytes, other.read_bytes);
+    each(wasted_bytes, other.wasted_bytes);
+    each(reads, other.reads);
+    each(joined, other.joined);
+    each(short_reads, other.short_reads);
+    each(retries, other.retries);
+    each(failed_extents, other.failed_extents);
+    each(dropped_extents, other.dropped_extents);
+    each(checksum_ns, other.checksum_ns);
+    each(copy_ns, other.copy_ns);
+    each(expand_ns, other.expand_ns);
+    each(in_flight_ns, other.in_flight_ns);
+    for (size_t i = 0; i < kReadSizes; ++i) each(reads_of_size[i], other.reads_of_size[i]);
+  }
   // Agents read in parallel; their times are added, too.
-  ReadCounts& operator+=(const ReadCounts& other) {
-    bytes += other.bytes;
-    extents += other.extents;
-    verified_bytes += other.verified_bytes;
-    asked_bytes += other.asked_bytes;
-    read_bytes += other.read_bytes;
-    wasted_bytes += other.wasted_bytes;
-    reads += other.reads;
-    for (size_t i = 0; i < kReadSizes; ++i) reads_of_size[i] += other.reads_of_size[i];
-    joined += other.joined;
-    short_reads += other.short_reads;
-    retries += other.retries;
-    failed_extents += other.failed_extents;
-    dropped_extents += other.dropped_extents;
-    checksum_ns += other.checksum_ns;
-    copy_ns += other.copy_ns;
-    expand_ns += other.expand_ns;
-    in_flight_ns += other.in_flight_ns;
+  ReadCountsOf& operator+=(const ReadCountsOf& other) {
+    with(other, [](Count& to, const Count& more) { to += more; });
     return *this;
   }
 };
+using ReadCounts = ReadCountsOf<uint64_t>;
 
 struct ComputeCounts {
   uint64_t shared_work = 0;    // pieces of work done by more than one thread

@@ -9,6 +9,8 @@
 #include <span>
 #include <type_traits>
 
+#include "core/base/enum_names.h"
+
 namespace tierd {
 
 using MemoryId = uint16_t;
@@ -25,8 +27,14 @@ inline constexpr uint64_t kMostMemoryBytes = (uint64_t{1} << 32) * kPlaceUnit;
 // (a joint run). resize: sets the ranges of a memory's arena that are in use. raise, cancel: advice about a
 // request that was sent.
 enum class Op : uint8_t { read, move, run, resize, raise, cancel };
+constexpr std::array<std::string_view, 6> names_of(Op) {
+  return {"read", "move", "run", "resize", "raise", "cancel"};
+}
 // The order of transfers: a demand overtakes prefetches, both overtake migrations.
 enum class Priority : uint8_t { demand, prefetch, migration };
+constexpr std::array<std::string_view, 3> names_of(Priority) {
+  return {"demand", "prefetch", "migration"};
+}
 inline constexpr int kPriorities = 3;
 
 enum MessageFlags : uint8_t {

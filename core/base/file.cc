@@ -4,7 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <fstream>
 #include <system_error>
 #include <utility>
 
@@ -92,7 +94,7 @@ std::string File::at(uint64_t offset) const {
   return fmt::format("{}: offset {}", path_, offset);
 }
 
-Result<std::string> read_text_file(const std::string& path, uint64_t limit_bytes) {
+Result<std::string> read_whole_file(const std::string& path, uint64_t limit_bytes) {
   TIERD_ASSIGN(const File file, File::open(path));
   if (file.size_bytes() > limit_bytes) {
     return Error{Code::corrupt, path,
@@ -101,6 +103,26 @@ Result<std::string> read_text_file(const std::string& path, uint64_t limit_bytes
   std::string text(file.size_bytes(), '\0');
   TIERD_TRY(file.read_exact(0, std::as_writable_bytes(std::span(text))));
   return text;
+}
+
+Result<std::string> read_file_or_pipe(const std::string& path, uint64_t limit_bytes) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode))
+    return read_whole_file(path, limit_bytes);
+  std::ifstream in(path, std::ios::binary);
+  std::string text;
+  std::array<char, 1 << 16> part;
+  while (text.size() <= limit_bytes && (in.read(part.data(), part.size()), in.gcount() > 0))
+    text.append(part.data(), static_cast<size_t>(in.gcount()));
+  if (!in.is_open() || in.bad()) return Error{Code::io_error, path, "cannot be read"};
+  if (text.size() > limit_bytes)
+    return Error{Code::corrupt, path, fmt::format("expected at most {} bytes, found more", limit_bytes)};
+  return text;
+}
+
+bool is_regular_file(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
 bool file_exists(const std::string& path) {

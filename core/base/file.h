@@ -45,8 +45,14 @@ class File {
   int64_t modified_ns_ = 0;
 };
 
-// Returns the whole of a text file of at most `limit_bytes`. Errors: those of File; corrupt if it is larger.
-Result<std::string> read_text_file(const std::string& path, uint64_t limit_bytes);
+// Returns the whole of a file of at most `limit_bytes`. Errors: those of File; corrupt if it is larger.
+Result<std::string> read_whole_file(const std::string& path, uint64_t limit_bytes);
+
+// The same for a file that may be a pipe, such as /dev/stdin.
+inline constexpr uint64_t kMostInputBytes = uint64_t{1} << 30;
+Result<std::string> read_file_or_pipe(const std::string& path, uint64_t limit_bytes = kMostInputBytes);
+
+bool is_regular_file(const std::string& path);
 
 // Returns false also if the file's existence cannot be determined.
 bool file_exists(const std::string& path);

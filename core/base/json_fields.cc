@@ -1,13 +1,15 @@
 #include "core/base/json_fields.h"
 
+#include <charconv>
 #include <cmath>
 #include <optional>
 #include <unordered_set>
 
 #include <fmt/format.h>
 
-#include "core/base/check.h"
+#include "core/base/file.h"
 #include "core/base/log.h"
+#include "core/base/utf8.h"
 
 namespace tierd {
 namespace {
@@ -69,11 +71,22 @@ class DuplicateKeys {
   std::optional<std::string> first_;
 };
 
+// Returns a value for messages. A list or an object of any size is named by its type.
 std::string excerpt(const json& value) {
   constexpr size_t kShown = 48;
+  if (value.is_structured() && !value.empty()) return value.type_name();
   std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
-  if (text.size() > kShown) text = text.substr(0, kShown) + "...";
+  if (text.size() > kShown) text = text.substr(0, kShown) + "…";
   return text;
+}
+
+bool is_utf8(std::string_view text) {
+  for (size_t i = 0; i < text.size();) {
+    const size_t bytes = utf8_character_bytes(text, i);
+    if (bytes == 0) return false;
+    i += bytes;
+  }
+  return true;
 }
 
 }  // namespace
@@ -95,63 +108,116 @@ Result<json> parse_json(std::string_view text, std::string_view origin, uint64_t
   }
 }
 
-Result<JsonFields> JsonFields::of(const json& object, std::string origin, std::string prefix) {
-  if (!object.is_object()) {
-    const std::string key = prefix.empty() ? "" : prefix.substr(0, prefix.size() - 1) + ": ";
-    return Error{Code::corrupt, std::move(origin),
-                 fmt::format("{}found {}, expected an object", key, excerpt(object))};
-  }
-  return JsonFields(object, std::move(origin), std::move(prefix));
+Result<json> read_json_file(const std::string& path, uint64_t most_bytes, uint64_t most_values) {
+  TIERD_ASSIGN(const std::string text, read_whole_file(path, most_bytes));
+  TIERD_ASSIGN(json root, parse_json(text, path, most_values));
+  TIERD_TRY(JsonFields::of(root, path));
+  return root;
 }
 
-const json* JsonFields::get(const char* key) const {
+nlohmann::ordered_json string_to_json(const std::string& bytes) {
+  if (is_utf8(bytes)) return bytes;
+  std::string hex;
+  for (const char c : bytes) hex += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  return {{"hex", hex}};
+}
+
+bool string_from_json(const json& value, std::string& out) {
+  if (value.is_string()) {
+    out = value.get<std::string>();
+    return true;
+  }
+  const auto found = value.is_object() ? value.find("hex") : value.end();
+  if (!value.is_object() || found == value.end() || !found->is_string()) return false;
+  const std::string& hex = found->get_ref<const std::string&>();
+  out.clear();
+  for (size_t i = 0; i + 1 < hex.size(); i += 2) {
+    uint8_t byte = 0;
+    const char* begin = hex.data() + i;
+    const auto [end, status] = std::from_chars(begin, begin + 2, byte, 16);
+    if (status != std::errc() || end != begin + 2) return false;
+    out += static_cast<char>(byte);
+  }
+  return hex.size() % 2 == 0;
+}
+
+Result<JsonFields> JsonFields::of(const json& object, std::string origin, std::string path) {
+  if (!object.is_object()) {
+    return Error{
+        Code::corrupt, std::move(origin),
+        fmt::format("{}{}found {}, expected an object", path, path.empty() ? "" : ": ", excerpt(object))};
+  }
+  return JsonFields(object, std::move(origin), std::move(path));
+}
+
+const json* JsonFields::get(std::string_view key) const {
   const auto it = object_->find(key);
   return it == object_->end() || it->is_null() ? nullptr : &*it;
 }
 
-Error JsonFields::error(Code code, const char* key, std::string_view detail) const {
-  return {code, origin_, fmt::format("{}{}: {}", prefix_, key, detail)};
+std::string JsonFields::path_of(std::string_view key) const {
+  return path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key);
 }
 
-void JsonFields::warn(const char* key, std::string_view detail) const {
-  say_once(fmt::format("{}: {}{}: {}", origin_, prefix_, key, detail));
+Error JsonFields::error(Code code, std::string_view key, std::string_view detail) const {
+  return {code, origin_, fmt::format("{}: {}", path_of(key), detail)};
 }
 
-Error JsonFields::absent(const char* key) const {
-  return error(Code::corrupt, key, "missing");
+Error JsonFields::wrong(std::string_view key, const json& found, std::string_view expected) const {
+  return error(key, fmt::format("found {}, expected {}", excerpt(found), expected));
 }
 
-Error JsonFields::wrong(const char* key, const json& found, std::string_view expected) const {
-  return error(Code::corrupt, key, fmt::format("found {}, expected {}", excerpt(found), expected));
+void JsonFields::warn(std::string_view key, std::string_view detail) const {
+  say_once(fmt::format("{}: {}: {}", origin_, path_of(key), detail));
 }
 
-Result<uint32_t> JsonFields::as_u32(const char* key, const json& value) const {
-  if (!value.is_number_unsigned() || value.get<uint64_t>() > UINT32_MAX) {
-    return wrong(key, value, "a whole number from 0 to 4294967295");
-  }
-  return value.get<uint32_t>();
+Result<const json*> JsonFields::member(std::string_view key) const {
+  const auto found = object_->find(key);
+  if (found == object_->end()) return absent(key);
+  return &*found;
 }
 
-Result<uint32_t> JsonFields::u32(const char* key, std::optional<uint32_t> fallback) const {
+Result<JsonFields> JsonFields::object(std::string_view key) const {
+  TIERD_ASSIGN(const json* value, member(key));
+  return of(*value, origin_, path_of(key));
+}
+
+Result<JsonFields> JsonFields::element(std::string_view key, size_t index, const json& value) const {
+  return of(value, origin_, fmt::format("{}[{}]", path_of(key), index));
+}
+
+Result<uint64_t> JsonFields::as_whole(std::string_view key, const json& value, uint64_t most) const {
+  if (!value.is_number_unsigned() || value.get<uint64_t>() > most)
+    return wrong(key, value, fmt::format("a whole number from 0 to {}", most));
+  return value.get<uint64_t>();
+}
+
+Result<float> JsonFields::as_float(std::string_view key, const json& value) const {
+  if (!value.is_number() || !std::isfinite(value.get<float>()))
+    return wrong(key, value, "a number that fits a float");
+  return value.get<float>();
+}
+
+Result<uint64_t> JsonFields::whole(std::string_view key, uint64_t most) const {
   const json* value = get(key);
-  if (value != nullptr) return as_u32(key, *value);
+  if (value == nullptr) return absent(key);
+  return as_whole(key, *value, most);
+}
+
+Result<uint32_t> JsonFields::u32(std::string_view key, std::optional<uint32_t> fallback) const {
+  if (fallback && !has(key)) return *fallback;
+  TIERD_ASSIGN(const uint64_t value, whole(key, UINT32_MAX));
+  return static_cast<uint32_t>(value);
+}
+
+Result<float> JsonFields::f32(std::string_view key, std::optional<float> fallback) const {
+  const json* value = get(key);
+  if (value != nullptr) return as_float(key, *value);
   if (fallback) return *fallback;
   return absent(key);
 }
 
-Result<float> JsonFields::f32(const char* key, std::optional<float> fallback) const {
-  const json* value = get(key);
-  if (value == nullptr) {
-    if (fallback) return *fallback;
-    return absent(key);
-  }
-  if (!value->is_number() || !std::isfinite(value->get<float>())) {
-    return wrong(key, *value, "a number that fits a float");
-  }
-  return value->get<float>();
-}
-
-Result<bool> JsonFields::flag(const char* key, std::optional<bool> fallback) const {
+Result<bool> JsonFields::flag(std::string_view key, std::optional<bool> fallback) const {
   const json* value = get(key);
   if (value == nullptr) {
     if (fallback) return *fallback;
@@ -161,7 +227,7 @@ Result<bool> JsonFields::flag(const char* key, std::optional<bool> fallback) con
   return value->get<bool>();
 }
 
-Result<std::string> JsonFields::text(const char* key, std::optional<std::string> fallback) const {
+Result<std::string> JsonFields::text(std::string_view key, std::optional<std::string> fallback) const {
   const json* value = get(key);
   if (value == nullptr) {
     if (fallback) return *std::move(fallback);
@@ -171,45 +237,43 @@ Result<std::string> JsonFields::text(const char* key, std::optional<std::string>
   return value->get<std::string>();
 }
 
-Result<std::vector<int64_t>> JsonFields::integers(const char* key) const {
-  const json* value = get(key);
+Status JsonFields::read(std::string_view key, std::string& out) const {
+  TIERD_ASSIGN(const json* value, member(key));
+  return string_from_json(*value, out) ? Status() : wrong(key, *value, "a string");
+}
+
+namespace {
+
+// Calls add(value) for one value or for each of a list; `value` may be NULL.
+Status each_of(const json* value, auto&& add) {
+  if (value == nullptr) return {};
+  if (!value->is_array()) return add(*value);
+  for (const json& element : *value) TIERD_TRY(add(element));
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<uint32_t>> JsonFields::u32_list(std::string_view key) const {
+  std::vector<uint32_t> list;
+  TIERD_TRY(each_of(get(key), [&](const json& element) -> Status {
+    TIERD_ASSIGN(const uint64_t number, as_whole(key, element, UINT32_MAX));
+    list.push_back(static_cast<uint32_t>(number));
+    return {};
+  }));
+  return list;
+}
+
+Result<std::vector<int64_t>> JsonFields::integers(std::string_view key) const {
   std::vector<int64_t> list;
-  if (value == nullptr) return list;
-  const auto add = [&](const json& element) -> Status {
+  TIERD_TRY(each_of(get(key), [&](const json& element) -> Status {
     const bool fits = element.is_number_integer() &&
                       (!element.is_number_unsigned() || element.get<uint64_t>() <= uint64_t{INT64_MAX});
     if (!fits) return wrong(key, element, "a whole number");
     list.push_back(element.get<int64_t>());
     return {};
-  };
-  if (!value->is_array()) {
-    TIERD_TRY(add(*value));
-    return list;
-  }
-  for (const json& element : *value) TIERD_TRY(add(element));
+  }));
   return list;
-}
-
-Result<std::vector<uint32_t>> JsonFields::u32_list(const char* key) const {
-  const json* value = get(key);
-  std::vector<uint32_t> list;
-  if (value == nullptr) return list;
-  if (!value->is_array()) {
-    TIERD_ASSIGN(const uint32_t single, as_u32(key, *value));
-    list.push_back(single);
-    return list;
-  }
-  for (const json& element : *value) {
-    TIERD_ASSIGN(const uint32_t number, as_u32(key, element));
-    list.push_back(number);
-  }
-  return list;
-}
-
-Result<JsonFields> JsonFields::object(const char* key) const {
-  const json* value = get(key);
-  TIERD_CHECK(value != nullptr);
-  return of(*value, origin_, fmt::format("{}{}.", prefix_, key));
 }
 
 }  // namespace tierd

@@ -4,9 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <fstream>
 #include <utility>
 
+#include "core/base/file.h"
 #include "core/base/toml_text.h"
 
 namespace tierd {
@@ -37,9 +37,8 @@ Result<NamedToml> read_named_toml(const fs::path& folder, const std::string& nam
                  fmt::format("no such {}; known are {}, or give a {} file", what,
                              fmt::join(toml_names(folder), ", "), kExtension)};
   }
-  std::ifstream in(path);
-  if (!in) return Error{Code::io_error, path.string(), "cannot be opened"};
-  TIERD_ASSIGN(toml::table table, parse_toml(in, path.string()));
+  TIERD_ASSIGN(const std::string text, read_whole_file(path, kMostInputBytes));
+  TIERD_ASSIGN(toml::table table, parse_toml(text, path.string()));
   return NamedToml{std::move(path), std::move(table)};
 }
 

@@ -1,21 +1,29 @@
-// A small seeded generator (splitmix64 seeding xoshiro256++, Blackman and Vigna 2019). Its numbers are the
-// same on every machine and compiler, which std::uniform_* does not guarantee.
+// Seeded random numbers that are the same on every machine and compiler, which std::uniform_* does not
+// guarantee.
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 
 namespace tierd {
 
+// A bijection of 64 bits: the finaliser of splitmix64 (Steele, Lea and Flood 2014).
+constexpr uint64_t mix_bits(uint64_t z) {
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+  return z ^ (z >> 31);
+}
+
+// Returns number `counter` of the sequence of splitmix64 that begins at `seed`.
+constexpr uint64_t splitmix64(uint64_t seed, uint64_t counter = 0) {
+  return mix_bits(seed + (counter + 1) * 0x9e3779b97f4a7c15ull);
+}
+
+// A small generator (splitmix64 seeding xoshiro256++, Blackman and Vigna 2019).
 class Random {
  public:
   explicit Random(uint64_t seed) {
-    for (auto& word : state_) {
-      seed += 0x9e3779b97f4a7c15ull;
-      uint64_t z = seed;
-      z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-      z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-      word = z ^ (z >> 31);
-    }
+    for (uint64_t i = 0; i < std::size(state_); ++i) state_[i] = splitmix64(seed, i);
   }
 
   uint64_t next() {

@@ -21,36 +21,6 @@ std::string escaped(std::string_view text) {
 
 }  // namespace
 
-std::string_view name(Code code) {
-  switch (code) {
-    case Code::ok:
-      return "ok";
-    case Code::busy:
-      return "busy";
-    case Code::cancelled:
-      return "cancelled";
-    case Code::not_found:
-      return "not found";
-    case Code::no_space:
-      return "no space";
-    case Code::io_error:
-      return "input/output error";
-    case Code::corrupt:
-      return "corrupt";
-    case Code::invalid_argument:
-      return "invalid argument";
-    case Code::unsupported:
-      return "unsupported";
-    case Code::lost:
-      return "lost";
-    case Code::plugin_fault:
-      return "plugin fault";
-    case Code::internal:
-      return "internal error";
-  }
-  return "unknown";
-}
-
 std::string Error::line() const {
   std::string text = escaped(origin.empty() ? detail : origin + ": " + detail);
   for (const std::string& next : more) text += "\n" + escaped(next);

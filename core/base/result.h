@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/check.h"
+#include "core/base/enum_names.h"
 
 namespace tierd {
 
@@ -29,7 +30,14 @@ enum class Code : uint8_t {
   internal,
 };
 
-std::string_view name(Code code);
+constexpr std::array<std::string_view, 12> names_of(Code) {
+  return {"ok",          "busy",
+          "cancelled",   "not found",
+          "no space",    "input/output error",
+          "corrupt",     "invalid argument",
+          "unsupported", "plugin fault",
+          "lost",        "internal error"};
+}
 
 // An error of one line: `origin` is the file, key or component, with an offset or line if there is one;
 // `detail` says what was found and what was expected, and the fix if one is known.

@@ -82,14 +82,4 @@ Result<toml::table> parse_toml(std::string_view text, const std::string& origin)
   }
 }
 
-Result<toml::table> parse_toml(std::istream& in, const std::string& origin) {
-  std::string text(kMostTomlBytes + 1, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (in.bad()) return Error{Code::io_error, origin, "cannot be read"};
-  text.resize(static_cast<size_t>(in.gcount()));
-  if (text.size() <= kMostTomlBytes) return parse_toml(std::string_view(text), origin);
-  return Error{Code::invalid_argument, origin,
-               fmt::format("has more than the {} bytes that a TOML file may have", kMostTomlBytes)};
-}
-
 }  // namespace tierd

@@ -1,7 +1,6 @@
 // Parses TOML from untrusted sources: size and depth are checked first.
 #pragma once
 
-#include <istream>
 #include <string>
 #include <string_view>
 
@@ -18,7 +17,5 @@ inline constexpr size_t kDeepestToml = 64;  // nested tables and arrays
 // also for a text that is too long or too deep (toml++ nests dotted keys without a limit and destroys the
 // tables recursively).
 Result<toml::table> parse_toml(std::string_view text, const std::string& origin);
-// The same for an open file; reads no more than the limit.
-Result<toml::table> parse_toml(std::istream& in, const std::string& origin);
 
 }  // namespace tierd

@@ -1,5 +1,7 @@
 #include "core/base/utf8.h"
 
+#include <fmt/format.h>
+
 #include <cstdint>
 
 namespace tierd {
@@ -19,6 +21,23 @@ size_t utf8_character_bytes(std::string_view text, size_t at) {
     if ((byte(at + i) & 0xc0) != 0x80) return 0;
   }
   return bytes;
+}
+
+std::string shown(std::string_view text, size_t max_bytes) {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    if (at >= max_bytes) return out + "…";
+    const size_t bytes = utf8_character_bytes(text, at);
+    const auto byte = static_cast<uint8_t>(text[at]);
+    if (bytes == 0 || byte < 0x20 || byte == 0x7f) {
+      out += fmt::format("\\x{:02x}", byte);
+      ++at;
+    } else {
+      out.append(text, at, bytes);
+      at += bytes;
+    }
+  }
+  return out;
 }
 
 void append_utf8(std::string& out, char32_t code_point) {

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <ranges>
 #include <variant>
 
+#include "core/base/file.h"
 #include "core/base/nearest.h"
 #include "core/base/toml_text.h"
 #include "core/config/keys.h"
@@ -256,15 +256,8 @@ Result<Config> load_config(const std::string& file, const std::vector<std::strin
   Config config;
   Reader reader(config);
   if (!file.empty()) {
-    std::error_code ignored;
-    if (std::filesystem::is_directory(file, ignored))
-      return Error{Code::invalid_argument, file, "is a folder"};
-    std::ifstream in(file);
-    if (!in) return Error{Code::not_found, file, "cannot be opened"};
-    if (std::filesystem::is_directory(file)) {
-      return Error{Code::invalid_argument, file, "is a folder, expected a TOML file"};
-    }
-    TIERD_ASSIGN(const toml::table table, parse_toml(in, file));
+    TIERD_ASSIGN(const std::string text, read_file_or_pipe(file));
+    TIERD_ASSIGN(const toml::table table, parse_toml(text, file));
     reader.read(table, file);
   }
   for (const std::string& line : overrides) {

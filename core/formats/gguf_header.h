@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/base/enum_names.h"
 #include "core/base/file.h"
 #include "core/base/result.h"
 #include "core/model/layout/encoding.h"
@@ -32,7 +33,9 @@ enum class GgufType : uint32_t {
   f64 = 12,
 };
 
-std::string_view name(GgufType type);
+constexpr std::array<std::string_view, 13> names_of(GgufType) {
+  return {"u8", "i8", "u16", "i16", "u32", "i32", "f32", "bool", "string", "array", "u64", "i64", "f64"};
+}
 
 inline constexpr uint64_t kMaxGgufTextBytes = 16 << 20;  // the longest values are chat templates
 

@@ -33,49 +33,15 @@ constexpr uint64_t kAlignment = 32;
 constexpr uint64_t kChunkBytes = 8 << 20;
 enum class ValueType : uint32_t { u32 = 4, i32 = 5, f32 = 6, boolean = 7, string = 8, array = 9 };
 
-uint32_t ggml_type(Encoding e) {
-  switch (e) {
-    case Encoding::f32:
-      return 0;
-    case Encoding::f16:
-      return 1;
-    case Encoding::q4_0:
-      return 2;
-    case Encoding::q8_0:
-      return 8;
-    case Encoding::q4_k:
-      return 12;
-    case Encoding::q5_k:
-      return 13;
-    case Encoding::q6_k:
-      return 14;
-    case Encoding::bf16:
-      return 30;
-  }
-  return 0;
-}
+// [encodings] The number of a tensor's type, and general.file_type of a file whose weights mostly have it.
+struct TypeNumbers {
+  uint32_t tensor, file;
+};
+constexpr std::array<TypeNumbers, kAllEncodings.size()> kTypes = {
+    {{0, 0}, {1, 1}, {30, 32}, {8, 7}, {2, 2}, {12, 14}, {13, 16}, {14, 18}}};
 
-// Returns general.file_type: the encoding of most of the weights.
-uint32_t file_type(Encoding e) {
-  switch (e) {
-    case Encoding::f32:
-      return 0;
-    case Encoding::f16:
-      return 1;
-    case Encoding::q4_0:
-      return 2;
-    case Encoding::q8_0:
-      return 7;
-    case Encoding::q4_k:
-      return 14;
-    case Encoding::q5_k:
-      return 16;
-    case Encoding::q6_k:
-      return 18;
-    case Encoding::bf16:
-      return 32;
-  }
-  return 0;
+const TypeNumbers& type_of(Encoding encoding) {
+  return kTypes[static_cast<size_t>(encoding)];
 }
 
 class Bytes {
@@ -166,7 +132,7 @@ void add_model(Metadata& out, const ModelConfig& config, const std::string& arch
   const auto key = [&](std::string_view name) { return fmt::format("{}.{}", architecture, name); };
   out.add("general.architecture", architecture);
   out.add("general.name", config.name);
-  out.add("general.file_type", file_type(encoding));
+  out.add("general.file_type", type_of(encoding).file);
   out.add("general.quantization_version", uint32_t{2});
   out.add(key("vocab_size"), config.vocab_size);
   out.add(key("block_count"), config.n_layers);
@@ -288,7 +254,7 @@ class GgufWriter {
       head.put_string(name);
       head.put(static_cast<uint32_t>(extents.size()));
       for (const uint64_t extent : extents) head.put(extent);
-      head.put(ggml_type(written_encoding(first)));
+      head.put(type_of(written_encoding(first)).tensor);
       head.put(offset);
       offset += align_up(matrices.size() * written_bytes(first), kAlignment);
     }
@@ -296,7 +262,7 @@ class GgufWriter {
       head.put_string(kGgufRopeDivisors);
       head.put(uint32_t{1});
       head.put<uint64_t>(divisors.size());
-      head.put(ggml_type(Encoding::f32));
+      head.put(type_of(Encoding::f32).tensor);
       head.put(offset);
       offset += align_up(divisors.size() * sizeof(float), kAlignment);
     }

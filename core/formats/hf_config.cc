@@ -14,7 +14,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr uint64_t kMaxConfigBytes = 16 << 20;
 constexpr uint32_t kMistralDefaultWindow = 4096;
 constexpr uint32_t kQwen2DefaultFullLayers = 28;
 constexpr uint32_t kOptPositionOffset = 2;
@@ -66,7 +65,7 @@ Status read_sizes(const JsonFields& f, ModelConfig& c) {
   TIERD_ASSIGN(c.head_dim, f.u32("head_dim", 0));
   if (f.has("head_dim")) return {};
   if (c.n_heads == 0 || c.d_model % c.n_heads != 0) {
-    return f.error(Code::corrupt, "num_attention_heads",
+    return f.error("num_attention_heads",
                    fmt::format("found {}, which does not divide hidden_size {}", c.n_heads, c.d_model));
   }
   c.head_dim = c.d_model / c.n_heads;
@@ -174,8 +173,7 @@ Status read_experts(const JsonFields& f, const char* count_key, const char* ff_k
   TIERD_ASSIGN(c.n_experts, f.u32(count_key));
   TIERD_ASSIGN(const uint32_t other, f.u32(other_key, c.n_experts));
   if (other != c.n_experts) {
-    return f.error(Code::corrupt, other_key,
-                   fmt::format("found {}, {} is {}", other, count_key, c.n_experts));
+    return f.error(other_key, fmt::format("found {}, {} is {}", other, count_key, c.n_experts));
   }
   TIERD_TRY(unless(c.n_experts != 0, f, count_key, "found 0, expected the number of a layer's experts"));
   TIERD_ASSIGN(c.experts_per_token, f.u32("num_experts_per_tok"));
@@ -330,8 +328,7 @@ Status read_phi(const json& root, const JsonFields& f, ModelConfig& c) {
 }  // namespace
 
 Result<ModelConfig> read_hf_config(const std::string& path) {
-  TIERD_ASSIGN(const std::string text, read_text_file(path, kMaxConfigBytes));
-  TIERD_ASSIGN(const json root, parse_json(text, path));
+  TIERD_ASSIGN(const json root, read_json_file(path, kMaxConfigBytes));
   TIERD_ASSIGN(const JsonFields f, JsonFields::of(root, path));
 
   ModelConfig c;

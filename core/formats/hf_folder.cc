@@ -232,16 +232,12 @@ Error escapes(const std::string& index_path, const std::string& file) {
 
 // Returns, by shard, the tensors that the index assigns to it.
 Result<std::map<std::string, std::vector<std::string>>> read_index(const std::string& path) {
-  TIERD_ASSIGN(const std::string text, read_text_file(path, kMaxIndexBytes));
-  TIERD_ASSIGN(const json root, parse_json(text, path));
+  TIERD_ASSIGN(const json root, read_json_file(path, kMaxIndexBytes));
   TIERD_ASSIGN(const JsonFields fields, JsonFields::of(root, path));
-  if (!fields.has("weight_map") || !root["weight_map"].is_object()) {
-    return fields.error(Code::corrupt, "weight_map", "missing or not an object");
-  }
+  TIERD_ASSIGN(const JsonFields weight_map, fields.object("weight_map"));
   std::map<std::string, std::vector<std::string>> shards;
   for (const auto& [tensor, file] : root["weight_map"].items()) {
-    if (!file.is_string()) return fields.error(Code::corrupt, "weight_map", tensor + " has no file name");
-    const auto name = file.get<std::string>();
+    TIERD_ASSIGN(const std::string name, weight_map.text(tensor));
     if (name.find_first_of(std::string_view("/\\\0", 3)) != std::string::npos ||
         !name.ends_with(".safetensors")) {
       return escapes(path, name);

@@ -40,60 +40,40 @@ constexpr std::array<std::pair<std::string_view, uint32_t>, 16> kDtypeBytes = {{
     {"U64", 8},
 }};
 
-struct Entry {
-  const File& file;
-  const std::string& name;
-
-  Error error(Code code, std::string_view detail) const {
-    return {code, fmt::format("{}: tensor \"{}\"", file.path(), name), std::string(detail)};
-  }
-};
-
-Result<std::vector<uint64_t>> unsigned_list(const Entry& entry, const json& fields, const char* key) {
-  const auto it = fields.find(key);
-  if (it == fields.end() || !it->is_array()) {
-    return entry.error(Code::corrupt, fmt::format("{} is missing or not a list", key));
-  }
+Result<std::vector<uint64_t>> unsigned_list(const JsonFields& fields, const char* key) {
   std::vector<uint64_t> list;
-  for (const json& value : *it) {
-    if (!value.is_number_unsigned()) {
-      return entry.error(Code::corrupt, fmt::format("{} holds what is not a whole number of 0 or more", key));
-    }
-    list.push_back(value.get<uint64_t>());
-  }
+  TIERD_TRY(fields.read_each(key, [&](const json& value, size_t index) -> Status {
+    TIERD_ASSIGN(list.emplace_back(), fields.as_whole(fmt::format("{}[{}]", key, index), value, UINT64_MAX));
+    return {};
+  }));
   return list;
 }
 
-// `data_start`: position in the file of offset 0 of the header's numbers.
-Result<SafetensorsTensor> read_tensor(const Entry& entry, const json& fields, uint64_t data_start) {
-  if (!fields.is_object()) return entry.error(Code::corrupt, "is not an object");
-  const auto dtype = fields.find("dtype");
-  if (dtype == fields.end() || !dtype->is_string()) {
-    return entry.error(Code::corrupt, "dtype is missing or not a string");
-  }
-  SafetensorsTensor tensor{entry.name, dtype->get<std::string>(), {}, 0, 0};
+// `data_bytes`: the bytes of the file from `data_start` on, the position of offset 0 of the header's numbers.
+Result<SafetensorsTensor> read_tensor(const std::string& name, const JsonFields& fields, uint64_t data_bytes,
+                                      uint64_t data_start) {
+  TIERD_ASSIGN(std::string dtype, fields.text("dtype"));
+  SafetensorsTensor tensor{name, std::move(dtype), {}, 0, 0};
   const auto element_bytes = bytes_of_dtype(tensor.dtype);
-  if (!element_bytes) return entry.error(Code::unsupported, fmt::format("dtype \"{}\"", tensor.dtype));
+  if (!element_bytes)
+    return fields.error(Code::unsupported, "dtype", fmt::format("\"{}\" is not known", tensor.dtype));
 
-  TIERD_ASSIGN(tensor.shape, unsigned_list(entry, fields, "shape"));
+  TIERD_ASSIGN(tensor.shape, unsigned_list(fields, "shape"));
   uint64_t bytes = *element_bytes;
   for (const uint64_t extent : tensor.shape) {
-    if (__builtin_mul_overflow(bytes, extent, &bytes)) {
-      return entry.error(Code::corrupt, "shape is larger than any file");
-    }
+    if (__builtin_mul_overflow(bytes, extent, &bytes))
+      return fields.error("shape", "is larger than any file");
   }
 
-  TIERD_ASSIGN(const auto offsets, unsigned_list(entry, fields, "data_offsets"));
-  if (offsets.size() != 2) return entry.error(Code::corrupt, "data_offsets is not a pair");
-  const uint64_t data_bytes = entry.file.size_bytes() - data_start;
+  TIERD_ASSIGN(const auto offsets, unsigned_list(fields, "data_offsets"));
+  if (offsets.size() != 2) return fields.error("data_offsets", "is not a pair");
   if (offsets[0] > offsets[1] || offsets[1] > data_bytes) {
-    return entry.error(Code::corrupt,
-                       fmt::format("data_offsets [{}, {}] lie outside the file's {} bytes of data",
-                                   offsets[0], offsets[1], data_bytes));
+    return fields.error("data_offsets", fmt::format("[{}, {}] lie outside the file's {} bytes of data",
+                                                    offsets[0], offsets[1], data_bytes));
   }
   if (offsets[1] - offsets[0] != bytes) {
-    return entry.error(Code::corrupt, fmt::format("data_offsets span {} bytes, shape and dtype need {}",
-                                                  offsets[1] - offsets[0], bytes));
+    return fields.error("data_offsets", fmt::format("span {} bytes, shape and dtype need {}",
+                                                    offsets[1] - offsets[0], bytes));
   }
   tensor.offset = data_start + offsets[0];
   tensor.bytes = bytes;
@@ -159,7 +139,7 @@ Result<json> read_header(const File& file, uint64_t& header_bytes) {
   std::string text(header_bytes, '\0');
   TIERD_TRY(file.read_exact(kLengthBytes, std::as_writable_bytes(std::span(text))));
   TIERD_ASSIGN(json header, parse_json(text, file.path()));
-  if (!header.is_object()) return Error{Code::corrupt, file.at(kLengthBytes), "the header is not an object"};
+  TIERD_TRY(JsonFields::of(header, file.at(kLengthBytes)));
   return header;
 }
 
@@ -181,9 +161,12 @@ Result<std::vector<SafetensorsTensor>> read_safetensors_header(const File& file)
   TIERD_ASSIGN(const json header, read_header(file, header_bytes));
   const uint64_t data_start = kLengthBytes + header_bytes;
   std::vector<SafetensorsTensor> tensors;
-  for (const auto& [name, fields] : header.items()) {
+  for (const auto& [name, value] : header.items()) {
     if (name == kMetadataKey) continue;
-    TIERD_ASSIGN(SafetensorsTensor tensor, read_tensor(Entry{file, name}, fields, data_start));
+    TIERD_ASSIGN(const JsonFields fields,
+                 JsonFields::of(value, fmt::format("{}: tensor \"{}\"", file.path(), name)));
+    TIERD_ASSIGN(SafetensorsTensor tensor,
+                 read_tensor(name, fields, file.size_bytes() - data_start, data_start));
     tensors.push_back(std::move(tensor));
   }
   // Empty tensors come first among those of equal offset, or they would seem to overlap.

@@ -7,6 +7,7 @@
 
 #include "core/base/file.h"
 #include "core/base/json_fields.h"
+#include "core/formats/hf_config.h"
 #include "core/formats/tokenizer/tokenizer_files.h"
 
 namespace tierd {
@@ -14,8 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-constexpr uint64_t kMaxConfigBytes = 16 << 20;
 
 // Returns the ids of a key that the tokenizer has. Files also have -1, and ids of padding and removed tokens.
 Result<std::vector<uint32_t>> known_ids(const JsonFields& f, const char* key, const Vocab& vocab) {
@@ -50,8 +49,7 @@ Status apply_special_ids(const JsonFields& f, Vocab& vocab) {
 template <class Apply>
 Status with_json(const fs::path& path, FoundVocab& found, const Apply& apply) {
   if (!file_exists(path)) return {};
-  TIERD_ASSIGN(const std::string text, read_text_file(path, kMaxConfigBytes));
-  TIERD_ASSIGN(const json root, parse_json(text, path.string()));
+  TIERD_ASSIGN(const json root, read_json_file(path, kMaxConfigBytes));
   TIERD_ASSIGN(const JsonFields fields, JsonFields::of(root, path));
   found.files.push_back(path);
   return apply(fields);

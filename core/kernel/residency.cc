@@ -4,6 +4,7 @@
 
 #include "core/base/align.h"
 #include "core/base/check.h"
+#include "core/base/checksum.h"
 
 namespace tierd {
 namespace {
@@ -34,14 +35,14 @@ Residency::Residency(std::span<const Edition> editions, std::span<const uint32_t
 }
 
 uint64_t Residency::digest() const {
-  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a, a word at a time
-  const auto add = [&hash](uint64_t word) { hash = (hash ^ word) * 0x100000001b3; };
+  WordHash hash;
   for (const Holding& h : holdings_) {
     for (const Neuron& neuron : h.neurons) {
-      add(uint64_t{neuron.slot} << 32 | uint64_t{neuron.pins} << 8 | static_cast<uint64_t>(neuron.state));
+      hash.add(uint64_t{neuron.slot} << 32 | uint64_t{neuron.pins} << 8 |
+               static_cast<uint64_t>(neuron.state));
     }
   }
-  return hash;
+  return hash.value();
 }
 
 uint32_t Residency::lease(EditionId e, uint32_t i) {

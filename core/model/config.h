@@ -6,16 +6,26 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/enum_names.h"
 #include "core/base/result.h"
 #include "core/model/activation.h"
 
 namespace tierd {
 
 enum class Norm : uint8_t { rms, layer };
+constexpr std::array<std::string_view, 2> names_of(Norm) {
+  return {"rms", "layer"};
+}
 // The encoding of positions: rotary pairs (2i, 2i+1), as in the weights of llama2.c and of GGUF's "llama";
 // rotary pairs (i, i + d/2), as in Hugging Face's weights; or a learned table added to the embedding (OPT).
 enum class PositionKind : uint8_t { rope_interleaved, rope_half, learned };
+constexpr std::array<std::string_view, 3> names_of(PositionKind) {
+  return {"rope_interleaved", "rope_half", "learned"};
+}
 enum class RopeScaling : uint8_t { none, linear, llama3 };
+constexpr std::array<std::string_view, 3> names_of(RopeScaling) {
+  return {"none", "linear", "llama3"};
+}
 
 struct Rope {
   float theta = 10000.0f;

@@ -2,48 +2,11 @@
 // manifest and the shape files.
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <optional>
 #include <string_view>
 
 #include "core/model/config.h"
 
 namespace tierd {
-
-// The spelling of each enumerator, in order.
-template <class Enum>
-struct EnumNames;
-template <>
-struct EnumNames<Norm> {
-  static constexpr std::array<std::string_view, 2> kNames = {"rms", "layer"};
-};
-template <>
-struct EnumNames<Activation> {
-  static constexpr std::array<std::string_view, 5> kNames = {"silu", "relu", "relu_squared", "gelu",
-                                                             "gelu_tanh"};
-};
-template <>
-struct EnumNames<PositionKind> {
-  static constexpr std::array<std::string_view, 3> kNames = {"rope_interleaved", "rope_half", "learned"};
-};
-template <>
-struct EnumNames<RopeScaling> {
-  static constexpr std::array<std::string_view, 3> kNames = {"none", "linear", "llama3"};
-};
-
-template <class Enum>
-std::string_view enum_name(Enum value) {
-  return EnumNames<Enum>::kNames[static_cast<size_t>(value)];
-}
-template <class Enum>
-std::optional<Enum> enum_by_name(std::string_view text) {
-  constexpr auto& names = EnumNames<Enum>::kNames;
-  for (size_t i = 0; i < names.size(); ++i) {
-    if (names[i] == text) return static_cast<Enum>(i);
-  }
-  return std::nullopt;
-}
 
 // Calls visit(name, field) for every field; `Config` is ModelConfig or const ModelConfig. Field types: bool,
 // uint32_t, float, std::string, std::vector<float> and the enums above.

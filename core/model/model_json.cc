@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cmath>
 #include <limits>
 #include <type_traits>
 
@@ -21,20 +20,17 @@ using nlohmann::ordered_json;
 constexpr std::array<std::string_view, 2> kVocabKinds = {"sentencepiece_bpe", "byte_bpe"};
 constexpr uint8_t kLastTokenType = static_cast<uint8_t>(TokenType::byte);
 
-Status read_strings(const ManifestFields& fields, std::string_view key, std::vector<std::string>& out) {
+Status read_strings(const JsonFields& fields, std::string_view key, std::vector<std::string>& out) {
   return fields.read_each(key, [&](const json& value, size_t index) -> Status {
     if (string_from_json(value, out.emplace_back())) return {};
-    return fields.wrong_type(fmt::format("{}[{}]", key, index), value, "a string or bytes in hex");
+    return fields.wrong(fmt::format("{}[{}]", key, index), value, "a string or bytes in hex");
   });
 }
 
-Status read_numbers(const ManifestFields& fields, std::string_view key, uint32_t most, auto&& take) {
+Status read_numbers(const JsonFields& fields, std::string_view key, uint32_t most, auto&& take) {
   return fields.read_each(key, [&](const json& value, size_t index) -> Status {
-    if (!value.is_number_unsigned() || value.get<uint64_t>() > most) {
-      return fields.wrong_type(fmt::format("{}[{}]", key, index), value,
-                               fmt::format("a whole number from 0 to {}", most));
-    }
-    take(value.get<uint32_t>());
+    TIERD_ASSIGN(const uint64_t number, fields.as_whole(fmt::format("{}[{}]", key, index), value, most));
+    take(static_cast<uint32_t>(number));
     return {};
   });
 }
@@ -43,7 +39,7 @@ ordered_json token_to_json(uint32_t token) {
   return token == kNoToken ? ordered_json(nullptr) : ordered_json(token);
 }
 
-Status read_token(const ManifestFields& fields, std::string_view key, uint32_t& out) {
+Status read_token(const JsonFields& fields, std::string_view key, uint32_t& out) {
   TIERD_ASSIGN(const json* value, fields.member(key));
   out = kNoToken;
   return value->is_null() ? Status() : fields.read(key, out);
@@ -68,7 +64,7 @@ struct FieldWriter {
   void operator()(const char* key, const T& field) {
     if (was_added_later(key) && field == T()) return;
     if constexpr (std::is_enum_v<T>) {
-      out[key] = enum_name(field);
+      out[key] = name(field);
     } else if constexpr (std::is_same_v<T, std::string>) {
       out[key] = string_to_json(field);
     } else {
@@ -79,7 +75,7 @@ struct FieldWriter {
 
 // Reads one field a call; after an error, none.
 struct FieldReader {
-  const ManifestFields& fields;
+  const JsonFields& fields;
   Status status;
 
   template <class T>
@@ -95,10 +91,7 @@ struct FieldReader {
   }
   Status read(const char* key, std::vector<float>& field) {
     return fields.read_each(key, [&](const json& value, size_t index) -> Status {
-      if (!value.is_number() || !std::isfinite(value.get<float>())) {
-        return fields.wrong_type(fmt::format("{}[{}]", key, index), value, "a finite number");
-      }
-      field.push_back(value.get<float>());
+      TIERD_ASSIGN(field.emplace_back(), fields.as_float(fmt::format("{}[{}]", key, index), value));
       return {};
     });
   }
@@ -106,10 +99,10 @@ struct FieldReader {
   requires std::is_enum_v<Enum> Status read(const char* key, Enum& field) {
     std::string text;
     TIERD_TRY(fields.read(key, text));
-    const auto found = enum_by_name<Enum>(text);
+    const auto found = by_name<Enum>(text);
     if (!found) {
       return fields.error(
-          key, fmt::format("is '{}', expected one of {}", text, fmt::join(EnumNames<Enum>::kNames, ", ")));
+          key, fmt::format("is '{}', expected one of {}", text, fmt::join(names_of(Enum{}), ", ")));
     }
     field = *found;
     return {};
@@ -126,7 +119,7 @@ ordered_json to_json(const ModelConfig& config) {
   return out;
 }
 
-Status from_json(const ManifestFields& fields, ModelConfig& config) {
+Status from_json(const JsonFields& fields, ModelConfig& config) {
   FieldReader reader{fields, {}};
   visit_fields(config, reader);
   TIERD_TRY(reader.status);
@@ -162,9 +155,9 @@ ordered_json to_json(const std::vector<AddedToken>& tokens) {
   return out;
 }
 
-Status read_added_tokens(const ManifestFields& fields, std::vector<AddedToken>& tokens) {
+Status read_added_tokens(const JsonFields& fields, std::vector<AddedToken>& tokens) {
   return fields.read_each("added_tokens", [&](const json& value, size_t index) -> Status {
-    TIERD_ASSIGN(const ManifestFields one, fields.element("added_tokens", index, value));
+    TIERD_ASSIGN(const JsonFields one, fields.element("added_tokens", index, value));
     AddedToken added;
     TIERD_TRY(one.read("token", added.token));
     for (const auto& [key, rule] : kAddedRules) {
@@ -201,7 +194,7 @@ ordered_json to_json(const Vocab& vocab) {
   return out;
 }
 
-Status from_json(const ManifestFields& fields, Vocab& vocab) {
+Status from_json(const JsonFields& fields, Vocab& vocab) {
   constexpr uint32_t kAny = std::numeric_limits<uint32_t>::max();
   std::string kind;
   TIERD_TRY(fields.read("kind", kind));

@@ -50,66 +50,26 @@ std::string printable(std::string text) {
   return text;
 }
 
-// Reads the fields of a verdict; the first wrong one gives an error that names file and key.
-class VerdictReader {
- public:
-  VerdictReader(const json& object, std::string origin) : object_(object), origin_(std::move(origin)) {}
+Result<double> number(const JsonFields& fields, std::string_view key, double least) {
+  TIERD_ASSIGN(const json* found, fields.member(key));
+  const double value = found->is_number() ? found->get<double>() : NAN;
+  if (!(value >= least) || !std::isfinite(value))
+    return fields.wrong(key, *found, fmt::format("a number of at least {}", least));
+  return value;
+}
 
-  double number(const char* key, double least) {
-    const auto found = object_.find(key);
-    if (found == object_.end() || !found->is_number()) return wrong(key, "a number"), least;
-    const auto value = found->get<double>();
-    if (!(value >= least) || !std::isfinite(value)) wrong(key, fmt::format("a number of at least {}", least));
-    return value;
-  }
-  std::optional<double> share(const char* key) {
-    const auto found = object_.find(key);
-    if (found == object_.end() || found->is_null()) return std::nullopt;
-    const double value = number(key, 0);
-    if (value > 1) wrong(key, "a share of at most 1");
-    return value;
-  }
-  std::string text(const char* key) {
-    const auto found = object_.find(key);
-    if (found == object_.end() || !found->is_string()) return wrong(key, "a text"), "";
-    std::string value = found->get<std::string>();
-    if (!is_printable(value)) wrong(key, "a text on one line");
-    return value;
-  }
-  // Reads settings, one a line.
-  std::string lines(const char* key) {
-    const auto found = object_.find(key);
-    if (found == object_.end() || !found->is_string()) return wrong(key, "a text"), "";
-    return found->get<std::string>();
-  }
-  bool flag(const char* key) {
-    const auto found = object_.find(key);
-    if (found == object_.end() || !found->is_boolean()) return wrong(key, "true or false"), false;
-    return found->get<bool>();
-  }
-  std::map<std::string, double> shares(const char* key) {
-    std::map<std::string, double> shares;
-    const auto found = object_.find(key);
-    if (found == object_.end() || !found->is_object()) return wrong(key, "an object"), shares;
-    for (const auto& [name, value] : found->items()) {
-      if (!value.is_number() || !std::isfinite(value.get<double>()))
-        wrong(key, "an object of numbers");
-      else
-        shares[name] = value.get<double>();
-    }
-    return shares;
-  }
-  void wrong(const char* key, std::string_view expected) {
-    if (status_.ok())
-      status_ = Error{Code::corrupt, origin_, fmt::format("'{}' is missing or not {}", key, expected)};
-  }
-  const Status& status() const { return status_; }
+Result<std::optional<double>> share(const JsonFields& fields, const char* key) {
+  if (!fields.has(key)) return std::optional<double>();
+  TIERD_ASSIGN(const double value, number(fields, key, 0));
+  if (value > 1) return fields.error(key, fmt::format("found {}, expected a share of at most 1", value));
+  return std::optional(value);
+}
 
- private:
-  const json& object_;
-  std::string origin_;
-  Status status_;
-};
+Result<std::string> line(const JsonFields& fields, const char* key) {
+  TIERD_ASSIGN(std::string value, fields.text(key));
+  if (!is_printable(value)) return fields.error(key, "has control characters, expected a text on one line");
+  return value;
+}
 
 struct Verdict {
   LossSettings settings;
@@ -117,27 +77,28 @@ struct Verdict {
 };
 
 Result<Verdict> read_verdict(const std::string& path) {
-  TIERD_ASSIGN(const std::string text, read_text_file(path, kLargestFile));
-  TIERD_ASSIGN(const json object, parse_json(text, path, kMostValues));
-  if (!object.is_object()) return Error{Code::corrupt, path, "is no JSON object"};
-  VerdictReader reader(object, path);
+  TIERD_ASSIGN(const json object, read_json_file(path, kLargestFile, kMostValues));
+  TIERD_ASSIGN(const JsonFields fields, JsonFields::of(object, path));
   Verdict verdict;
-  verdict.settings.text = reader.lines("settings");
-  verdict.settings.resident = reader.shares("resident");
+  TIERD_ASSIGN(verdict.settings.text, fields.text("settings"));
+  TIERD_ASSIGN(const JsonFields resident, fields.object("resident"));
+  for (const auto& [tier, value] : object["resident"].items()) {
+    TIERD_ASSIGN(verdict.settings.resident[tier], number(resident, tier, 0));
+  }
   MeasuredLoss& loss = verdict.loss;
-  loss.divergence = reader.number("divergence", 0);
-  loss.reference_perplexity = reader.number("reference_perplexity", 1);
-  loss.perplexity = reader.number("perplexity", 1);
-  loss.tokens = static_cast<uint64_t>(std::min(reader.number("tokens", 1), 1e18));
-  loss.text = reader.text("text");
-  loss.text_checksum = reader.text("text_checksum");
-  loss.used_neurons = reader.share("used_neurons");
-  loss.used_bytes = reader.share("used_bytes");
+  TIERD_ASSIGN(loss.divergence, number(fields, "divergence", 0));
+  TIERD_ASSIGN(loss.reference_perplexity, number(fields, "reference_perplexity", 1));
+  TIERD_ASSIGN(loss.perplexity, number(fields, "perplexity", 1));
+  TIERD_ASSIGN(const double tokens, number(fields, "tokens", 1));
+  loss.tokens = static_cast<uint64_t>(std::min(tokens, 1e18));
+  TIERD_ASSIGN(loss.text, line(fields, "text"));
+  TIERD_ASSIGN(loss.text_checksum, line(fields, "text_checksum"));
+  TIERD_ASSIGN(loss.used_neurons, share(fields, "used_neurons"));
+  TIERD_ASSIGN(loss.used_bytes, share(fields, "used_bytes"));
   if (loss.used_neurons.has_value() != loss.used_bytes.has_value())
-    reader.wrong("used_bytes", "there together with 'used_neurons'");
-  loss.date = reader.text("date");
-  loss.against_store = reader.flag("against_store");
-  TIERD_TRY(reader.status());
+    return fields.error("used_bytes", "expected together with used_neurons");
+  TIERD_ASSIGN(loss.date, line(fields, "date"));
+  TIERD_ASSIGN(loss.against_store, fields.flag("against_store"));
   return verdict;
 }
 

@@ -97,6 +97,108 @@ Status check_measured(const Config& config, const ModelPlan& model, Layout layou
                            name(layout))};
 }
 
+// Opens or plans the store, and checks that it is as the configuration asks.
+Result<FoundStore> open_store(const Config& config, const RuntimeOptions& options) {
+  TIERD_ASSIGN(const WriteOptions write, store_options(config, options));
+  TIERD_ASSIGN(FoundStore found,
+               find_store(config.model,
+                          SourceOptions{.tokenizer = config.tokenizer,
+                                        .zeros_percent = config.zeros,
+                                        .order = config.order,
+                                        .layer_group = config.layer_group,
+                                        .expert_order = write.experts == ExpertCut::channels},
+                          write));
+  if (options.counted && !found.store.made())
+    found.store = Store::planned(found.store.directory(), *options.counted);
+  TIERD_TRY(check_asked_store(config, found.store));
+  return found;
+}
+
+// Chooses the units of the dense part and of attention.
+Status place_dense_part(const Config& config, const ModelConfig& model, const TierTable& tiers,
+                        ModelOptions& request) {
+  TIERD_ASSIGN(const std::vector<uint32_t> dense, tiers.units_named(config.dense, "run.dense"));
+  if (!dense.empty()) request.dense = dense.front();
+  TIERD_ASSIGN(request.attention, tiers.units_named(config.attention, "run.attention"));
+  const std::vector<uint32_t>& attention = request.attention;
+  if (attention.size() > 1 && model.qk_norm && model.qk_norm_wide) {
+    return Error{Code::unsupported, "run.attention",
+                 "this model norms the queries of all heads together: one unit must have them all"};
+  }
+  const bool apart = attention.size() > 1 || (attention.size() == 1 && attention.front() != request.dense);
+  if (!apart || !model.channel_order) return {};
+  return Error{Code::unsupported, "run.attention",
+               "channels lie in an order of their own (model.order), in which one unit with the dense part "
+               "must put what heads give"};
+}
+
+Result<ModelOptions> request_of_model(const Config& config, const RuntimeOptions& options,
+                                      const Manifest& manifest, TierTable& tiers) {
+  ModelOptions request;
+  TIERD_ASSIGN(request.recoded, plan_recoding(tiers, manifest));
+  const uint32_t most = manifest.config.context_length;
+  request.context = config.context != 0 ? config.context : std::min(most, kDefaultContext);
+  if (request.context > most) {
+    return Error{Code::invalid_argument, "run.context",
+                 fmt::format("{} is more than the {} positions of this model", config.context, most)};
+  }
+  request.sequences = config.sequences;
+  request.max_rows = std::max(config.sequences, std::min(config.ubatch, request.context));
+  request.logit_rows = std::max(config.sequences, std::min(options.logit_rows, request.max_rows));
+  request.kv = config.kv == "f32" ? KvEncoding::f32 : KvEncoding::f16;
+  const auto has_blocks = [](const StoredSite* site) { return site->encodings.has_blocks(); };
+  const bool blocks =
+      std::ranges::any_of(manifest.stored(), has_blocks) ||
+      std::ranges::any_of(request.recoded, [&](const StoredSite& site) { return has_blocks(&site); });
+  request.int8_activations = blocks && config.activations == "int8";
+  request.units = static_cast<uint32_t>(tiers.topology.units.size());
+  request.expands = std::ranges::any_of(tiers.memories, &Tier::expands);
+  TIERD_TRY(place_dense_part(config, manifest.config, tiers, request));
+  return request;
+}
+
+// Returns the memory requests of all tiers; the lowest one has the strategies' tables and serves the others.
+Result<std::vector<TierRequest>> request_of_tiers(const TierTable& tiers, std::vector<TableRequest> tables) {
+  std::vector<TierRequest> requests;
+  for (const Tier& tier : tiers.memories) {
+    TIERD_ASSIGN(requests.emplace_back(), request_of(tier));
+  }
+  TierRequest& lowest = requests.front();
+  lowest.bounces = true;
+  lowest.bounces_compressed = std::ranges::any_of(tiers.topology.links, [&](const Link& link) {
+    return link.from == kStore && tiers.tier_of(link.to).expands;
+  });
+  lowest.tables = std::move(tables);
+  for (const Tier& tier : tiers.memories) {
+    lowest.giving_units += tier.computes_apart() ? tier.config.count : 0;
+    lowest.direct_readers += tier.reads_directly() ? tier.config.count : 0;
+  }
+  return requests;
+}
+
+// Enters the divided memory and the model's editions into the topology.
+void fill_topology(const MemoryPlan& memory, ModelPlan& model, TierTable& tiers) {
+  for (size_t m = 0; m < tiers.topology.memories.size(); ++m) {
+    const auto id = static_cast<MemoryId>(m + 1);
+    const Tier& tier = tiers.tier_of(id);
+    const TierMemory& part = memory.tiers[static_cast<size_t>(&tier - tiers.memories.data())];
+    Memory& of = tiers.topology.memories[m];
+    of.staging_blocks = part.blocks;
+    of.block_bytes = part.block_bytes;
+    hold_editions(model, of, tiers.topology.unit_of(id), {.expands = tier.expands, .recodes = tier.recodes});
+  }
+}
+
+// Returns the configuration with the chosen values, so that a second plan (a forecast) uses the same.
+Config with_chosen(Config config, const TierTable& tiers, const MemoryPlan& memory, uint32_t context) {
+  for (size_t t = 0; t < tiers.memories.size(); ++t) {
+    if (memory.tiers[t].automatic)
+      config.tier(tiers.memories[t].config.name).capacity = std::to_string(memory.tiers[t].capacity);
+  }
+  if (memory.model.context != context) config.context = memory.model.context;
+  return config;
+}
+
 // Returns the values that were changed to fit.
 std::vector<std::string> fitted(const TierTable& tiers, const MemoryPlan& memory, uint32_t context) {
   std::vector<std::string> lines;
@@ -117,18 +219,18 @@ std::vector<std::string> fitted(const TierTable& tiers, const MemoryPlan& memory
 Result<WriteOptions> store_options(const Config& config, const RuntimeOptions& options) {
   WriteOptions write;
   write.quiet = options.quiet;
-  write.layout = *layout_by_name(config.layout);
+  write.layout = *by_name<Layout>(config.layout);
   write.layer_group = config.layer_group;
-  write.experts = *expert_cut_by_name(config.experts);
-  write.bundling = *bundling_by_name(config.bundling);
+  write.experts = *by_name<ExpertCut>(config.experts);
+  write.bundling = *by_name<Bundling>(config.bundling);
   TIERD_TRY(
       choose_compression(config.compression, plugin_path(config), config.codec, "model.compression", write));
   write.refuse_vain_compression = true;
   write.tokenizer = config.tokenizer;
   TIERD_ASSIGN(write.editions, parse_editions(config.editions, "model.editions"));
-  write.encoding = encoding_by_name(config.encoding);
+  write.encoding = by_name<Encoding>(config.encoding);
   write.head_encoding =
-      config.head_encoding == "same" ? write.encoding : encoding_by_name(config.head_encoding);
+      config.head_encoding == "same" ? write.encoding : by_name<Encoding>(config.head_encoding);
   return write;
 }
 
@@ -138,58 +240,12 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
   TIERD_ASSIGN(std::optional<PowerDescription> power, plan_power(config, tiers));
   if (config.model.empty())
     return Error{Code::invalid_argument, "model.path", "no model is given; name one with -m"};
-  TIERD_ASSIGN(const WriteOptions write, store_options(config, options));
-  TIERD_ASSIGN(FoundStore found,
-               find_store(config.model,
-                          SourceOptions{.tokenizer = config.tokenizer,
-                                        .zeros_percent = config.zeros,
-                                        .order = config.order,
-                                        .layer_group = config.layer_group,
-                                        .expert_order = write.experts == ExpertCut::channels},
-                          write));
-  if (options.counted && !found.store.made())
-    found.store = Store::planned(found.store.directory(), *options.counted);
-  TIERD_TRY(check_asked_store(config, found.store));
+  TIERD_ASSIGN(FoundStore found, open_store(config, options));
   TIERD_ASSIGN(std::shared_ptr<const NeuronCodec> codec, codec_of(found.store, config));
   const Manifest& manifest = found.store.manifest();
   TIERD_TRY(tiers.choose_forms(manifest.codec));
   MemoryRequest request;
-  TIERD_ASSIGN(request.model.recoded, plan_recoding(tiers, manifest));
-
-  request.fit = options.fit;
-  request.model.context =
-      config.context != 0 ? config.context : std::min(manifest.config.context_length, kDefaultContext);
-  if (request.model.context > manifest.config.context_length) {
-    return Error{Code::invalid_argument, "run.context",
-                 fmt::format("{} is more than the {} positions of this model", config.context,
-                             manifest.config.context_length)};
-  }
-  request.model.sequences = config.sequences;
-  request.model.max_rows = std::max(config.sequences, std::min(config.ubatch, request.model.context));
-  request.model.logit_rows = std::max(config.sequences, std::min(options.logit_rows, request.model.max_rows));
-  request.model.kv = config.kv == "f32" ? KvEncoding::f32 : KvEncoding::f16;
-  const auto has_blocks = [](const StoredSite* site) { return site->encodings.has_blocks(); };
-  const bool blocks =
-      std::ranges::any_of(manifest.stored(), has_blocks) ||
-      std::ranges::any_of(request.model.recoded, [&](const StoredSite& site) { return has_blocks(&site); });
-  request.model.int8_activations = blocks && config.activations == "int8";
-  request.model.units = static_cast<uint32_t>(tiers.topology.units.size());
-  TIERD_ASSIGN(const std::vector<uint32_t> dense, tiers.units_named(config.dense, "run.dense"));
-  if (!dense.empty()) request.model.dense = dense.front();
-  TIERD_ASSIGN(request.model.attention, tiers.units_named(config.attention, "run.attention"));
-  if (request.model.attention.size() > 1 && manifest.config.qk_norm && manifest.config.qk_norm_wide) {
-    return Error{Code::unsupported, "run.attention",
-                 "this model norms the queries of all heads together: one unit must have them all"};
-  }
-  const bool apart =
-      request.model.attention.size() > 1 ||
-      (request.model.attention.size() == 1 && request.model.attention.front() != request.model.dense);
-  if (apart && manifest.config.channel_order) {
-    return Error{
-        Code::unsupported, "run.attention",
-        "channels lie in an order of their own (model.order), in which one unit with the dense part must "
-        "put what heads give"};
-  }
+  TIERD_ASSIGN(request.model, request_of_model(config, options, manifest, tiers));
   // Read before either is moved into the plan.
   const auto of_model = std::make_shared<const ModelTensors>(found.store, found.source.get());
   TIERD_ASSIGN(ChosenStrategies chosen, choose_strategies(config, of_model));
@@ -198,20 +254,8 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
   request.model.measure = config.measure_every != 0 || chosen.keep_heat();
   request.measures_beside = options.measures_beside && !chosen.keep_heat();
   TIERD_ASSIGN(StrategyChoices fallbacks, choose_fallbacks(config));
-  for (const Tier& tier : tiers.memories) {
-    TIERD_ASSIGN(request.tiers.emplace_back(), request_of(tier));
-  }
-  TierRequest& lowest = request.tiers.front();
-  lowest.bounces = true;
-  request.model.expands = std::ranges::any_of(tiers.memories, &Tier::expands);
-  lowest.bounces_compressed = std::ranges::any_of(tiers.topology.links, [&](const Link& link) {
-    return link.from == kStore && tiers.tier_of(link.to).expands;
-  });
-  lowest.tables = chosen.tables();
-  for (const Tier& tier : tiers.memories) {
-    lowest.giving_units += tier.computes_apart() ? tier.config.count : 0;
-    lowest.direct_readers += tier.reads_directly() ? tier.config.count : 0;
-  }
+  TIERD_ASSIGN(request.tiers, request_of_tiers(tiers, chosen.tables()));
+  request.fit = options.fit;
   // A run without weights allocates no memory for them.
   request.force = options.force || config.execute == "trace";
   uint64_t memories = 0;
@@ -222,29 +266,11 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
   if (config.context == 0 && (options.shorten || options.fit))
     request.shortest_context = options.shortest_context;
   TIERD_ASSIGN(MemoryPlan memory, plan_memory(manifest, request));
-  for (size_t t = 0; t < tiers.memories.size(); ++t) {
-    for (uint32_t i = 0; i < tiers.memories[t].config.count; ++i) {
-      Memory& of = tiers.topology.memory(static_cast<MemoryId>(tiers.memories[t].first_memory + i));
-      of.staging_blocks = memory.tiers[t].blocks;
-      of.block_bytes = memory.tiers[t].block_bytes;
-    }
-  }
   ModelPlan model = plan_model(manifest, memory.model);
   TIERD_TRY(check_measured(config, model, manifest.layout));
-  for (size_t m = 0; m < tiers.topology.memories.size(); ++m) {
-    const auto id = static_cast<MemoryId>(m + 1);
-    const Tier& tier = tiers.tier_of(id);
-    hold_editions(model, tiers.topology.memories[m], tiers.topology.unit_of(id),
-                  {.expands = tier.expands, .recodes = tier.recodes});
-  }
+  fill_topology(memory, model, tiers);
   TIERD_ASSIGN(StrategyChoices strategies, read_tensors(std::move(chosen)));
-  // The chosen values are kept in the plan, so that a second plan (a forecast) uses the same.
-  Config as_planned = config;
-  for (size_t t = 0; t < tiers.memories.size(); ++t) {
-    if (memory.tiers[t].automatic)
-      as_planned.tier(tiers.memories[t].config.name).capacity = std::to_string(memory.tiers[t].capacity);
-  }
-  if (memory.model.context != context) as_planned.context = memory.model.context;
+  Config as_planned = with_chosen(config, tiers, memory, context);
   std::vector<std::string> changes = fitted(tiers, memory, context);
   return RunPlan{.config = std::move(as_planned),
                  .fitted = std::move(changes),

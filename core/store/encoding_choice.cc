@@ -157,7 +157,7 @@ Result<std::vector<Encoding>> parse_editions(std::string_view list, std::string_
   for (size_t begin = 0; begin <= list.size();) {
     const size_t end = std::min(list.find(',', begin), list.size());
     const std::string_view word = list.substr(begin, end - begin);
-    const auto encoding = encoding_by_name(word);
+    const auto encoding = by_name<Encoding>(word);
     if (!encoding) {
       return Error{Code::invalid_argument, std::string(origin),
                    fmt::format("'{}' is no encoding; expected none, or a list such as q8_0,q4_0", word)};

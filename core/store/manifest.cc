@@ -31,9 +31,9 @@ std::vector<StoredSite*> Manifest::stored() {
 
 Result<Manifest> read_manifest(const std::string& directory) {
   const std::string path = fmt::format("{}/{}", directory, kManifestFile);
-  TIERD_ASSIGN(const std::string text, read_text_file(path, kMaxManifestBytes));
+  TIERD_ASSIGN(const std::string text, read_whole_file(path, kMaxManifestBytes));
   const std::string checksum_path = fmt::format("{}/{}", directory, kChecksumFile);
-  const auto checksums = read_text_file(checksum_path, kMaxChecksumBytes);
+  const auto checksums = read_whole_file(checksum_path, kMaxChecksumBytes);
   auto parsed = parse_manifest(text, path, checksums.ok() ? *checksums : std::string(), checksum_path);
   // A store of an older format has no file of checksums.
   if (!checksums.ok() && parsed.code() != Code::unsupported) return checksums.error();

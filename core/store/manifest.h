@@ -13,6 +13,7 @@
 
 #include "core/agent/extent_table.h"
 #include "core/base/align.h"
+#include "core/base/enum_names.h"
 #include "core/base/result.h"
 #include "core/model/config.h"
 #include "core/model/layout/bitmap.h"
@@ -40,24 +41,27 @@ enum class Layout : uint8_t {
   channel_group,  // the layers' operators are cut into input channels; channel i of all layers of a group is
                   // contiguous, layer after layer
 };
-std::string_view name(Layout layout);
-std::optional<Layout> layout_by_name(std::string_view name);
+constexpr std::array<std::string_view, 3> names_of(Layout) {
+  return {"row", "neuron", "channel-group"};
+}
 
 // The order of bundles in the file, in layout neuron.
 enum class Bundling : uint8_t {
   row_column,  // the parts of a neuron are contiguous: one read
   none,  // all rows of gate, all rows of up, all columns of down: two or three reads a neuron, for comparison
 };
-std::string_view name(Bundling bundling);
-std::optional<Bundling> bundling_by_name(std::string_view name);
+constexpr std::array<std::string_view, 2> names_of(Bundling) {
+  return {"row-column", "none"};
+}
 
 // How the experts of a mixture are cut in layout channel_group; in the other layouts they are whole.
 enum class ExpertCut : uint8_t {
   whole,     // all experts of a layer are the neurons of one site
   channels,  // each expert has sites of its own, cut into input channels as the other operators are
 };
-std::string_view name(ExpertCut cut);
-std::optional<ExpertCut> expert_cut_by_name(std::string_view name);
+constexpr std::array<std::string_view, 2> names_of(ExpertCut) {
+  return {"whole", "channels"};
+}
 
 // The operators of a layer that share an input and are stacked into one matrix.
 enum class OpGroup : uint8_t {
@@ -72,7 +76,9 @@ enum class OpGroup : uint8_t {
   expert_up,  // `up` of one expert
   expert_down,
 };
-std::string_view name(OpGroup group);
+constexpr std::array<std::string_view, 10> names_of(OpGroup) {
+  return {"embed", "qkv", "o", "up", "down", "head", "ffn", "experts", "expert-up", "expert-down"};
+}
 
 // The largest padding that alignment may cost: 3 %.
 inline constexpr uint64_t kPaddingPercent = 3;

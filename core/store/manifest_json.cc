@@ -10,7 +10,6 @@
 
 #include "core/base/checksum.h"
 #include "core/base/json_fields.h"
-#include "core/base/manifest_fields.h"
 #include "core/model/model_json.h"
 #include "core/store/compressed_plan.h"
 #include "core/store/manifest_check.h"
@@ -94,7 +93,7 @@ std::string lines(const std::vector<T>& elements, const Context&... context) {
 
 // Reads the sizes of compressed neurons, as runs of one size. Accepts at most as many as there are extents,
 // which bounds the memory that a hostile count can take.
-Status read_compressed(const ManifestFields& fields, uint64_t extents, const Manifest& manifest,
+Status read_compressed(const JsonFields& fields, uint64_t extents, const Manifest& manifest,
                        StoredSite& site) {
   std::string text;
   TIERD_TRY(fields.read("compression", text));
@@ -106,7 +105,7 @@ Status read_compressed(const ManifestFields& fields, uint64_t extents, const Man
     const bool numbers = value.is_array() && value.size() == 2 && value[0].is_number_unsigned() &&
                          value[1].is_number_unsigned();
     const std::string key = fmt::format("compressed[{}]", index);
-    if (!numbers) return fields.wrong_type(key, value, "[bytes, neurons]");
+    if (!numbers) return fields.wrong(key, value, "[bytes, neurons]");
     const auto bytes = value[0].get<uint64_t>(), count = value[1].get<uint64_t>();
     const uint64_t most = std::min<uint64_t>(site.neurons(), extents) - site.compressed.size();
     if (count > most || bytes == 0 || bytes > UINT32_MAX)
@@ -120,7 +119,7 @@ Status read_compressed(const ManifestFields& fields, uint64_t extents, const Man
 }
 
 // Reads the stored facts about `site`, whose shape follows from the model.
-Status from_json(const ManifestFields& fields, uint64_t extents, const Manifest& manifest, StoredSite& site) {
+Status from_json(const JsonFields& fields, uint64_t extents, const Manifest& manifest, StoredSite& site) {
   std::string text;
   TIERD_TRY(fields.read("name", text));
   if (text != site.name) return fields.error("name", fmt::format("is '{}', expected '{}'", text, site.name));
@@ -131,8 +130,8 @@ Status from_json(const ManifestFields& fields, uint64_t extents, const Manifest&
   size_t read = 0;
   TIERD_TRY(fields.read_each("encodings", [&](const json& value, size_t index) -> Status {
     const auto encoding =
-        value.is_string() ? encoding_by_name(value.get_ref<const std::string&>()) : std::nullopt;
-    if (!encoding) return fields.wrong_type(fmt::format("encodings[{}]", index), value, "an encoding");
+        value.is_string() ? by_name<Encoding>(value.get_ref<const std::string&>()) : std::nullopt;
+    if (!encoding) return fields.wrong(fmt::format("encodings[{}]", index), value, "an encoding");
     if (index < site.parts.size()) site.encodings[index] = *encoding;
     read = index + 1;
     return {};
@@ -142,7 +141,7 @@ Status from_json(const ManifestFields& fields, uint64_t extents, const Manifest&
   return fields.error("encodings", fmt::format("are {}, expected {}", read, site.parts.size()));
 }
 
-Status from_json(const ManifestFields& fields, ResidentTensor& tensor) {
+Status from_json(const JsonFields& fields, ResidentTensor& tensor) {
   TIERD_TRY(fields.read("name", tensor.name));
   TIERD_TRY(fields.read("rows", tensor.rows));
   TIERD_TRY(fields.read("cols", tensor.cols));
@@ -150,15 +149,15 @@ Status from_json(const ManifestFields& fields, ResidentTensor& tensor) {
 }
 
 template <class T>
-Status read_objects(const ManifestFields& top, std::string_view key, std::vector<T>& out) {
+Status read_objects(const JsonFields& top, std::string_view key, std::vector<T>& out) {
   return top.read_each(key, [&](const json& value, size_t index) -> Status {
-    TIERD_ASSIGN(const ManifestFields fields, top.element(key, index, value));
+    TIERD_ASSIGN(const JsonFields fields, top.element(key, index, value));
     return from_json(fields, out.emplace_back());
   });
 }
 
 // Reads runs of extents, in all as many as there are checksums, which bounds the memory of a hostile count.
-Status read_extents(const ManifestFields& top, std::string_view checksums, std::vector<Extent>& out) {
+Status read_extents(const JsonFields& top, std::string_view checksums, std::vector<Extent>& out) {
   const uint64_t expected = checksums.size() / sizeof(uint64_t);
   out.reserve(expected);
   TIERD_TRY(top.read_each("extents", [&](const json& value, size_t index) -> Status {
@@ -166,7 +165,7 @@ Status read_extents(const ManifestFields& top, std::string_view checksums, std::
     const bool numbers = value.is_array() && value.size() == 4 && value[0].is_number_unsigned() &&
                          value[1].is_number_unsigned() && value[2].is_number_unsigned() &&
                          value[3].is_number_unsigned();
-    if (!numbers) return top.wrong_type(key, value, "[offset, bytes, stride, count]");
+    if (!numbers) return top.wrong(key, value, "[offset, bytes, stride, count]");
     const ExtentRun run = {value[0].get<uint64_t>(), value[1].get<uint64_t>(), value[2].get<uint64_t>(),
                            value[3].get<uint64_t>()};
     if (run.count == 0 || run.count > expected - out.size()) {
@@ -184,17 +183,17 @@ Status read_extents(const ManifestFields& top, std::string_view checksums, std::
   return top.error("extents", fmt::format("are {}, there are {} checksums", out.size(), expected));
 }
 
-Status read_layer_group(const ManifestFields& top, uint32_t& out) {
+Status read_layer_group(const JsonFields& top, uint32_t& out) {
   TIERD_TRY(top.read("layer_group", out));
   if (out >= 1 && out <= kMostLayersOfGroup) return {};
   return top.error("layer_group", fmt::format("is {}, expected 1 to {}", out, kMostLayersOfGroup));
 }
 
 // Reads the cut of experts, a key that only stores with experts in channels have.
-Status read_experts(const ManifestFields& top, ExpertCut& out) {
+Status read_experts(const JsonFields& top, ExpertCut& out) {
   std::string text;
   TIERD_TRY(top.read("experts", text));
-  const auto cut = expert_cut_by_name(text);
+  const auto cut = by_name<ExpertCut>(text);
   if (!cut) return top.error("experts", fmt::format("is '{}', expected 'whole' or 'channels'", text));
   out = *cut;
   return {};
@@ -202,7 +201,7 @@ Status read_experts(const ManifestFields& top, ExpertCut& out) {
 
 // Reads the sites. Their shapes follow from model and layout, and are made only if the file lists as many,
 // which bounds the memory that a hostile model can take.
-Status read_sites(const ManifestFields& top, std::string_view file, uint64_t extents, Manifest& manifest) {
+Status read_sites(const JsonFields& top, std::string_view file, uint64_t extents, Manifest& manifest) {
   if (const Status valid = validate(manifest.config, file); !valid.ok())
     return top.error("model", valid.error().detail);
   if (manifest.experts == ExpertCut::channels &&
@@ -221,15 +220,15 @@ Status read_sites(const ManifestFields& top, std::string_view file, uint64_t ext
                                  manifest.experts);
   }
   return top.read_each("sites", [&](const json& value, size_t index) -> Status {
-    TIERD_ASSIGN(const ManifestFields fields, top.element("sites", index, value));
+    TIERD_ASSIGN(const JsonFields fields, top.element("sites", index, value));
     return from_json(fields, extents, manifest, manifest.sites[index]);
   });
 }
 
 // Reads further editions of the sites, which are read already: the same neurons in other encodings.
-Status read_editions(const ManifestFields& top, uint64_t extents, Manifest& manifest) {
+Status read_editions(const JsonFields& top, uint64_t extents, Manifest& manifest) {
   return top.read_each("editions", [&](const json& value, size_t index) -> Status {
-    TIERD_ASSIGN(const ManifestFields fields, top.element("editions", index, value));
+    TIERD_ASSIGN(const JsonFields fields, top.element("editions", index, value));
     uint32_t site = 0;
     TIERD_TRY(fields.read("site", site));
     const uint32_t before = manifest.editions.empty() ? 0 : manifest.editions.back().edition_of;
@@ -246,7 +245,7 @@ Status read_editions(const ManifestFields& top, uint64_t extents, Manifest& mani
   });
 }
 
-Status check_checksums(const ManifestFields& top, std::string_view checksums, std::string_view file) {
+Status check_checksums(const JsonFields& top, std::string_view checksums, std::string_view file) {
   std::string expected;
   TIERD_TRY(top.read("checksums", expected));
   const std::string found = checksum_text(checksum(checksums));
@@ -272,7 +271,7 @@ Status check_first_line(std::string_view text, std::string_view file) {
                            expected, found)};
 }
 
-Status check_version(const ManifestFields& top, std::string_view file) {
+Status check_version(const JsonFields& top, std::string_view file) {
   uint32_t format = 0;
   TIERD_TRY(top.read("format", format));
   if (format < kFormatWithoutEditions || format > kStoreFormat) {
@@ -283,10 +282,10 @@ Status check_version(const ManifestFields& top, std::string_view file) {
   return {};
 }
 
-Status read_layout(const ManifestFields& top, std::string_view file, Layout& out) {
+Status read_layout(const JsonFields& top, std::string_view file, Layout& out) {
   std::string text;
   TIERD_TRY(top.read("layout", text));
-  const auto layout = layout_by_name(text);
+  const auto layout = by_name<Layout>(text);
   if (!layout) {
     return Error{
         Code::unsupported, std::string(file),
@@ -304,7 +303,7 @@ bool is_codec_name(std::string_view name) {
   });
 }
 
-Status read_compression(const ManifestFields& top, std::string_view file, Manifest& out) {
+Status read_compression(const JsonFields& top, std::string_view file, Manifest& out) {
   std::string text;
   TIERD_TRY(top.read("compression", text));
   if (const auto compression = compression_by_name(text)) {
@@ -326,10 +325,10 @@ Status read_compression(const ManifestFields& top, std::string_view file, Manife
   return Error{Code::corrupt, std::string(file), "codec_settings: has control characters"};
 }
 
-Status read_bundling(const ManifestFields& top, std::string_view file, Bundling& out) {
+Status read_bundling(const JsonFields& top, std::string_view file, Bundling& out) {
   std::string text;
   TIERD_TRY(top.read("bundling", text));
-  const auto bundling = bundling_by_name(text);
+  const auto bundling = by_name<Bundling>(text);
   if (!bundling) {
     return Error{Code::unsupported, std::string(file),
                  fmt::format("bundling: is '{}', this program reads 'row-column' and 'none'", text)};
@@ -394,9 +393,8 @@ std::string plan_text(Manifest manifest) {
 Result<Manifest> parse_manifest(std::string_view text, std::string_view file, std::string_view checksums,
                                 std::string_view checksum_file) {
   TIERD_TRY(check_first_line(text, file));
-  TIERD_ASSIGN(const json parsed,
-               parse_json(text, file));  // always an object, because the first line begins one
-  const ManifestFields top(parsed, file, "");
+  TIERD_ASSIGN(const json parsed, parse_json(text, file));
+  TIERD_ASSIGN(const JsonFields top, JsonFields::of(parsed, std::string(file)));
   Manifest manifest;
   TIERD_TRY(check_version(top, file));
   TIERD_TRY(read_layout(top, file, manifest.layout));
@@ -407,11 +405,11 @@ Result<Manifest> parse_manifest(std::string_view text, std::string_view file, st
   TIERD_TRY(check_checksums(top, checksums, checksum_file));
   TIERD_TRY(top.read("tensor_bytes", manifest.tensor_bytes));
   TIERD_TRY(top.read("data_bytes", manifest.data_bytes));
-  TIERD_ASSIGN(const ManifestFields provenance, top.object("provenance"));
+  TIERD_ASSIGN(const JsonFields provenance, top.object("provenance"));
   TIERD_TRY(provenance.read("source", manifest.provenance.source));
   TIERD_TRY(provenance.read("fingerprint", manifest.provenance.fingerprint));
   TIERD_TRY(provenance.read("made_by", manifest.provenance.made_by));
-  TIERD_ASSIGN(const ManifestFields model, top.object("model"));
+  TIERD_ASSIGN(const JsonFields model, top.object("model"));
   TIERD_TRY(from_json(model, manifest.config));
   TIERD_TRY(read_sites(top, file, checksums.size() / sizeof(uint64_t), manifest));
   if (top.has("editions")) TIERD_TRY(read_editions(top, checksums.size() / sizeof(uint64_t), manifest));
@@ -420,7 +418,7 @@ Result<Manifest> parse_manifest(std::string_view text, std::string_view file, st
   TIERD_ASSIGN(const json* vocab, top.member("vocab"));
   manifest.has_vocab = !vocab->is_null();
   if (manifest.has_vocab) {
-    TIERD_ASSIGN(const ManifestFields fields, top.object("vocab"));
+    TIERD_ASSIGN(const JsonFields fields, top.object("vocab"));
     TIERD_TRY(from_json(fields, manifest.vocab));
   }
   TIERD_TRY(check_manifest(manifest, file));

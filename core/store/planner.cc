@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 #include <unordered_set>
 
@@ -18,12 +17,6 @@
 
 namespace tierd {
 namespace {
-
-constexpr std::array<std::string_view, 10> kGroupNames = {
-    "embed", "qkv", "o", "up", "down", "head", "ffn", "experts", "expert-up", "expert-down"};
-constexpr std::array<std::string_view, 3> kLayoutNames = {"row", "neuron", "channel-group"};
-constexpr std::array<std::string_view, 2> kBundlingNames = {"row-column", "none"};
-constexpr std::array<std::string_view, 2> kExpertCutNames = {"whole", "channels"};
 
 StoredSite make_site(OpGroup group, uint32_t layer, std::vector<SitePart> parts, Cut cut) {
   StoredSite site;
@@ -203,43 +196,6 @@ Status check_extent_count(const Manifest& plan) {
 std::string tensor_of_expert(const SitePart& part, uint32_t expert) {
   const size_t star = part.tensor.find('*');
   return part.tensor.substr(0, star) + std::to_string(expert) + part.tensor.substr(star + 1);
-}
-
-std::string_view name(OpGroup group) {
-  return kGroupNames[static_cast<size_t>(group)];
-}
-
-std::string_view name(Layout layout) {
-  return kLayoutNames[static_cast<size_t>(layout)];
-}
-
-std::optional<Layout> layout_by_name(std::string_view name) {
-  for (size_t i = 0; i < kLayoutNames.size(); ++i) {
-    if (kLayoutNames[i] == name) return static_cast<Layout>(i);
-  }
-  return std::nullopt;
-}
-
-std::string_view name(Bundling bundling) {
-  return kBundlingNames[static_cast<size_t>(bundling)];
-}
-
-std::optional<Bundling> bundling_by_name(std::string_view name) {
-  for (size_t i = 0; i < kBundlingNames.size(); ++i) {
-    if (kBundlingNames[i] == name) return static_cast<Bundling>(i);
-  }
-  return std::nullopt;
-}
-
-std::string_view name(ExpertCut cut) {
-  return kExpertCutNames[static_cast<size_t>(cut)];
-}
-
-std::optional<ExpertCut> expert_cut_by_name(std::string_view name) {
-  for (size_t i = 0; i < kExpertCutNames.size(); ++i) {
-    if (kExpertCutNames[i] == name) return static_cast<ExpertCut>(i);
-  }
-  return std::nullopt;
 }
 
 std::vector<StoredSite> site_shapes(const ModelConfig& config, Layout layout, Bundling bundling,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/agent/agent.h"
+#include "core/base/take_first.h"
 #include "core/kernel/site.h"
 
 namespace tierd {
@@ -38,12 +39,7 @@ class IdleAgent final : public Agent {
     return Submit::ok;
   }
   Drive drive() override { return done_.empty() ? Drive::idle : Drive::busy; }
-  size_t poll(std::span<Done> done) override {
-    const size_t n = std::min(done.size(), done_.size());
-    std::copy_n(done_.begin(), n, done.begin());
-    done_.erase(done_.begin(), done_.begin() + static_cast<std::ptrdiff_t>(n));
-    return n;
-  }
+  size_t poll(std::span<Done> done) override { return take_first(done_, done); }
 
  private:
   const std::span<const Edition> editions_;

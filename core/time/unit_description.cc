@@ -5,8 +5,7 @@
 namespace tierd {
 namespace {
 
-using View = DescribedNumbers::View;
-
+constexpr double kLeastRate = 1e3;  // bytes or operations a second
 constexpr uint32_t kMostCount = 1024;
 constexpr uint32_t kMostParts = 64;  // ranks, bank groups, banks
 constexpr uint32_t kMostRowBytes = 1u << 20;
@@ -14,94 +13,64 @@ constexpr uint32_t kMostCycles = 65536;
 constexpr uint32_t kMostOfCore = 1u << 20;  // multipliers, lanes, operations of a cycle
 constexpr uint32_t kMostBufferBytes = 1u << 30;
 
-// A table of a unit, with the full names of its keys.
-class UnitTable {
- public:
-  UnitTable(DescribedNumbers& numbers, const toml::table& table, std::string key)
-      : numbers_(numbers), table_(table), key_(std::move(key)) {}
+uint32_t cycles(TomlFields& unit, std::string_view key) {
+  return unit.whole(key, 1, kMostCycles);
+}
 
-  void refuse_others(std::initializer_list<std::string_view> known) {
-    numbers_.refuse_others(table_, key_, known);
-  }
-  double rate(std::string_view key) { return numbers_.rate(view(key), full(key)); }
-  double time(std::string_view key) { return numbers_.read(view(key), full(key), 0); }
-  uint32_t whole(std::string_view key, uint32_t most, uint32_t least = 1) {
-    return numbers_.whole(view(key), full(key), least, most);
-  }
-  uint32_t cycles(std::string_view key) { return whole(key, kMostCycles); }
-  std::string text(std::string_view key) { return numbers_.text(view(key), full(key)); }
-  bool has(std::string_view key) const { return table_.contains(key); }
-  UnitTable inner(std::string_view key) {
-    return {numbers_, numbers_.table(view(key), full(key)), full(key)};
-  }
-  void fail(std::string_view key, const std::string& what) {
-    numbers_.fail(fmt::format("'{}' {}", full(key), what));
-  }
-
- private:
-  View view(std::string_view key) const { return View(table_)[key]; }
-  std::string full(std::string_view key) const { return fmt::format("{}.{}", key_, key); }
-
-  DescribedNumbers& numbers_;
-  const toml::table& table_;
-  std::string key_;
-};
-
-GpuDescription read_gpu(UnitTable& unit) {
-  unit.refuse_others({"kind", "count", "bytes_per_second", "flops", "launch_ns", "expand_bytes_per_second"});
-  GpuDescription gpu{.memory_rate = unit.rate("bytes_per_second"),
-                     .flops = unit.rate("flops"),
-                     .launch_ns = static_cast<uint64_t>(unit.time("launch_ns"))};
-  if (unit.has("expand_bytes_per_second")) gpu.expand_rate = unit.rate("expand_bytes_per_second");
+GpuDescription read_gpu(TomlFields& unit) {
+  GpuDescription gpu{.memory_rate = rate(unit, "bytes_per_second"),
+                     .flops = rate(unit, "flops"),
+                     .launch_ns = static_cast<uint64_t>(unit.number("launch_ns", 0, kMostDescribed))};
+  if (unit.has("expand_bytes_per_second")) gpu.expand_rate = rate(unit, "expand_bytes_per_second");
+  unit.end();
   return gpu;
 }
 
-Ddr4Description read_dram(UnitTable dram) {
-  dram.refuse_others({"ranks", "bank_groups", "banks_per_group", "row_bytes", "clock_hz", "t_rc", "t_rcd",
-                      "t_cl", "t_rp", "t_bl", "t_ccd_s", "t_ccd_l", "t_rrd_s", "t_rrd_l", "t_faw"});
-  const Ddr4Description described{.ranks = dram.whole("ranks", kMostParts),
-                                  .bank_groups = dram.whole("bank_groups", kMostParts),
-                                  .banks_per_group = dram.whole("banks_per_group", kMostParts),
-                                  .row_bytes = dram.whole("row_bytes", kMostRowBytes, kDdr4BurstBytes),
-                                  .clock_hz = dram.rate("clock_hz"),
-                                  .rc = dram.cycles("t_rc"),
-                                  .rcd = dram.cycles("t_rcd"),
-                                  .cl = dram.cycles("t_cl"),
-                                  .rp = dram.cycles("t_rp"),
-                                  .bl = dram.cycles("t_bl"),
-                                  .ccd_s = dram.cycles("t_ccd_s"),
-                                  .ccd_l = dram.cycles("t_ccd_l"),
-                                  .rrd_s = dram.cycles("t_rrd_s"),
-                                  .rrd_l = dram.cycles("t_rrd_l"),
-                                  .faw = dram.cycles("t_faw")};
+Ddr4Description read_dram(TomlFields dram) {
+  const Ddr4Description described{.ranks = dram.whole("ranks", 1, kMostParts),
+                                  .bank_groups = dram.whole("bank_groups", 1, kMostParts),
+                                  .banks_per_group = dram.whole("banks_per_group", 1, kMostParts),
+                                  .row_bytes = dram.whole("row_bytes", kDdr4BurstBytes, kMostRowBytes),
+                                  .clock_hz = rate(dram, "clock_hz"),
+                                  .rc = cycles(dram, "t_rc"),
+                                  .rcd = cycles(dram, "t_rcd"),
+                                  .cl = cycles(dram, "t_cl"),
+                                  .rp = cycles(dram, "t_rp"),
+                                  .bl = cycles(dram, "t_bl"),
+                                  .ccd_s = cycles(dram, "t_ccd_s"),
+                                  .ccd_l = cycles(dram, "t_ccd_l"),
+                                  .rrd_s = cycles(dram, "t_rrd_s"),
+                                  .rrd_l = cycles(dram, "t_rrd_l"),
+                                  .faw = cycles(dram, "t_faw")};
+  dram.end();
   if (described.row_bytes % kDdr4BurstBytes != 0)
     dram.fail("row_bytes",
               fmt::format("is {}; whole bursts of {} are expected", described.row_bytes, kDdr4BurstBytes));
   return described;
 }
 
-NdpCoreDescription read_core(UnitTable core) {
-  core.refuse_others({"clock_hz", "multipliers", "lanes", "cycles_per_product", "buffer_bytes",
-                      "exponentials", "additions", "multiplications"});
-  return {.clock_hz = core.rate("clock_hz"),
-          .multipliers = core.whole("multipliers", kMostOfCore),
-          .lanes = core.whole("lanes", kMostOfCore),
-          .cycles_per_product = core.cycles("cycles_per_product"),
-          .buffer_bytes = core.whole("buffer_bytes", kMostBufferBytes),
-          .exponentials = core.whole("exponentials", kMostOfCore),
-          .additions = core.whole("additions", kMostOfCore),
-          .multiplications = core.whole("multiplications", kMostOfCore)};
+NdpCoreDescription read_core(TomlFields core) {
+  const NdpCoreDescription described{.clock_hz = rate(core, "clock_hz"),
+                                     .multipliers = core.whole("multipliers", 1, kMostOfCore),
+                                     .lanes = core.whole("lanes", 1, kMostOfCore),
+                                     .cycles_per_product = cycles(core, "cycles_per_product"),
+                                     .buffer_bytes = core.whole("buffer_bytes", 1, kMostBufferBytes),
+                                     .exponentials = core.whole("exponentials", 1, kMostOfCore),
+                                     .additions = core.whole("additions", 1, kMostOfCore),
+                                     .multiplications = core.whole("multiplications", 1, kMostOfCore)};
+  core.end();
+  return described;
 }
 
-UnitDescription read_unit(UnitTable unit) {
+UnitDescription read_unit(TomlFields unit) {
   UnitDescription described;
-  if (unit.has("count")) described.count = unit.whole("count", kMostCount);
   const std::string kind = unit.text("kind");
+  unit.read("count", described.count, 1, kMostCount);
   if (kind == "gpu") {
     described.device = read_gpu(unit);
   } else if (kind == "ndp-dimm") {
-    unit.refuse_others({"kind", "count", "dram", "core"});
-    described.device = NdpDimmDescription{read_dram(unit.inner("dram")), read_core(unit.inner("core"))};
+    described.device = NdpDimmDescription{read_dram(unit.table("dram")), read_core(unit.table("core"))};
+    unit.end();
   } else {
     unit.fail("kind", fmt::format("is '{}'; gpu or ndp-dimm is expected", kind));
   }
@@ -110,12 +79,13 @@ UnitDescription read_unit(UnitTable unit) {
 
 }  // namespace
 
-std::map<std::string, UnitDescription> read_units(DescribedNumbers& numbers, const View& units) {
+double rate(TomlFields& table, std::string_view key) {
+  return table.number(key, kLeastRate, kMostDescribed);
+}
+
+std::map<std::string, UnitDescription> read_units(TomlFields units) {
   std::map<std::string, UnitDescription> all;
-  for (const auto& [name, node] : numbers.table(units, "units")) {
-    const std::string key = fmt::format("units.{}", name.str());
-    all[std::string(name.str())] = read_unit({numbers, numbers.table(View(node), key), key});
-  }
+  for (const std::string& name : units.keys()) all[name] = read_unit(units.table(name));
   return all;
 }
 

@@ -7,11 +7,14 @@
 #include <string>
 #include <variant>
 
+#include "core/base/toml_fields.h"
 #include "core/time/ddr4_timing.h"
-#include "core/time/described_numbers.h"
 #include "core/time/ndp_core.h"
 
 namespace tierd {
+
+// Bounds of a description, within which no virtual time computed from it overflows.
+inline constexpr double kMostDescribed = 1e18;
 
 struct GpuDescription {
   double memory_rate = 0;  // bytes a second
@@ -30,8 +33,9 @@ struct UnitDescription {
   std::variant<GpuDescription, NdpDimmDescription> device;
 };
 
+// Reads a number of bytes or operations a second.
+double rate(TomlFields& table, std::string_view key);
 // Reads the units by the names of tiers. A description may have none.
-std::map<std::string, UnitDescription> read_units(DescribedNumbers& numbers,
-                                                  const DescribedNumbers::View& units);
+std::map<std::string, UnitDescription> read_units(TomlFields units);
 
 }  // namespace tierd

@@ -306,7 +306,7 @@ TEST_F(ConfigTest, ErrorsAreCollected) {
 TEST_F(ConfigTest, FilesThatCannotBeRead) {
   const auto missing = load_config(testing::TempDir() + "no such file.toml", {});
   EXPECT_EQ(missing.code(), Code::not_found);
-  EXPECT_THAT(missing.error().line(), HasSubstr("no such file.toml: cannot be opened"));
+  EXPECT_THAT(missing.error().line(), HasSubstr("no such file.toml: cannot open: No such file"));
   const auto folder = load_config(testing::TempDir(), {});
   EXPECT_EQ(folder.code(), Code::invalid_argument);
   EXPECT_THAT(folder.error().line(), HasSubstr("is a folder"));

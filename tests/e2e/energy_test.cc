@@ -187,7 +187,7 @@ TEST_F(Energy, ADescriptionThatIsWrongIsRefusedInOneLine) {
     EXPECT_THAT(ended.err, HasSubstr(box));
     return ended.err;
   };
-  EXPECT_THAT(refused("[energy]\nwats = 3\n"), HasSubstr("'energy.wats' is no key of a description"));
+  EXPECT_THAT(refused("[energy]\nwats = 3\n"), HasSubstr("'energy.grams_per_kwh' is missing"));
   EXPECT_THAT(refused("[flash]\n"), HasSubstr("has no table [energy]"));
   EXPECT_THAT(refused(kEnergy.substr(0, kEnergy.find("[energy.gpu]"))),
               HasSubstr("'energy.gpu' is missing, and tiers.gpu computes"));

@@ -89,7 +89,7 @@ TEST_F(ReproduceCli, RefusesInOneLine) {
   EXPECT_THAT(refused({"atlantis"}), AllOf(StartsWith("tier-reproduce: "), HasSubstr("llm-in-a-flash")));
   EXPECT_THAT(refused({paper("43", "speed")}), HasSubstr("run naive has no figure 'speed'; there are "));
   EXPECT_THAT(refused({paper("43"), "--plot", folder().path() + "/x.jpg"}), HasSubstr(".svg"));
-  EXPECT_THAT(refused({paper("\"forty\"")}), HasSubstr("paper.toml:10: paper must be a number"));
+  EXPECT_THAT(refused({paper("\"forty\"")}), HasSubstr("paper.toml:10: 'rows.paper' is 'forty'; a number"));
 }
 
 TEST_F(ReproduceCli, AShapeIsPlayedAndNotComputed) {

@@ -47,14 +47,14 @@ std::function<void(TinyHfModel&)> key(const char* name, json value) {
 TEST(HfFolder, RefusesHostileConfigs) {
   expect_refused({
       {Code::corrupt, "config.json: found [], expected an object", [](auto& m) { m.config = json::array(); }},
-      {Code::corrupt, "model_type: missing", key("model_type", nullptr)},
+      {Code::corrupt, "model_type: is missing", key("model_type", nullptr)},
       {Code::corrupt, "model_type: found 3, expected a string", key("model_type", 3)},
       {Code::unsupported,
        "model_type: \"gemma\", supported are llama, mistral, qwen2, mixtral, qwen3_moe, olmoe, opt, falcon, "
        "persimmon and phi",
        key("model_type", "gemma")},
       {Code::unsupported, "quantization_config: quantized", key("quantization_config", {{"bits", 4}})},
-      {Code::corrupt, "hidden_size: missing", key("hidden_size", nullptr)},
+      {Code::corrupt, "hidden_size: is missing", key("hidden_size", nullptr)},
       {Code::corrupt, "hidden_size: found -32, expected a whole number", key("hidden_size", -32)},
       {Code::corrupt, "hidden_size: found 32.0, expected a whole number", key("hidden_size", 32.0)},
       {Code::corrupt, "hidden_size: found \"32\"", key("hidden_size", "32")},
@@ -84,7 +84,7 @@ TEST(HfFolder, RefusesHostileConfigs) {
       {Code::corrupt, "rope_scaling: found \"linear\", expected an object", key("rope_scaling", "linear")},
       {Code::unsupported, "rope_scaling.rope_type: \"yarn\", supported are default, linear and llama3",
        key("rope_scaling", {{"rope_type", "yarn"}, {"factor", 4.0}})},
-      {Code::corrupt, "rope_scaling.factor: missing", key("rope_scaling", {{"type", "linear"}})},
+      {Code::corrupt, "rope_scaling.factor: is missing", key("rope_scaling", {{"type", "linear"}})},
       {Code::unsupported, "partial_rotary_factor: only 1", key("partial_rotary_factor", 0.5)},
       {Code::unsupported, "layer_types: layers of different attention",
        key("layer_types", {"sliding_attention", "full_attention"})},
@@ -126,7 +126,7 @@ TEST(HfFolder, RefusesWhatIsNoMixture) {
     return [=](TinyHfModel& m) { m = tiny_mixture(family, changes); };
   };
   expect_refused({
-      {Code::corrupt, "num_local_experts: missing",
+      {Code::corrupt, "num_local_experts: is missing",
        with("mixtral", kMixtral, {{"num_local_experts", nullptr}})},
       {Code::unsupported, "num_experts: found 0", with("olmoe", kOlmoe, {{"num_experts", 0}})},
       {Code::corrupt, "experts for a token is 3, expected 1 to 2",
@@ -175,7 +175,7 @@ TEST(HfFolder, RefusesWhatItsFamiliesDoNotCompute) {
   };
   expect_refused({
       {Code::unsupported, "max_window_layers: 2 of 4", [=](auto& m) { qwen2(m, 2); }},
-      {Code::corrupt, "ffn_dim: missing", opt("ffn_dim", nullptr)},
+      {Code::corrupt, "ffn_dim: is missing", opt("ffn_dim", nullptr)},
       {Code::unsupported, "do_layer_norm_before: only true", opt("do_layer_norm_before", false)},
       {Code::unsupported, "word_embed_proj_dim: 16", opt("word_embed_proj_dim", 16)},
       {Code::unsupported, "layer_norm_elementwise_affine", opt("layer_norm_elementwise_affine", false)},

@@ -12,11 +12,12 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/base/random.h"
+#include "core/base/statistics.h"
 #include "tests/tierd/http_client.h"
 #include "tools/command_line/command_line.h"
-#include "tools/command_line/prompt_file.h"
 
 namespace tierd {
 namespace {
@@ -43,21 +44,11 @@ struct Sample {
   std::string text;  // the answer that it got alone
 };
 
-struct Percentiles {
-  std::vector<double> values;  // ms
-  double at(double share) {
-    if (values.empty()) return 0;
-    const auto nth = static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1));
-    std::nth_element(values.begin(), values.begin() + nth, values.end());
-    return values[static_cast<size_t>(nth)];
-  }
-};
-
 struct Tally {
   std::mutex mutex;
   uint64_t finished = 0, left = 0, refused = 0, tokens = 0;
   std::vector<std::string> faults;
-  Percentiles first, between;
+  std::vector<double> first_ms, between_ms;
 
   void fault(std::string what) {
     const std::lock_guard lock(mutex);
@@ -137,8 +128,8 @@ void finish_stream(HttpClient& client, const Sample& sample, uint32_t events, Ta
       const std::lock_guard lock(tally.mutex);
       ++tally.finished;
       tally.tokens += gaps.size() + 1;
-      tally.first.values.push_back(first);
-      tally.between.values.insert(tally.between.values.end(), gaps.begin(), gaps.end());
+      tally.first_ms.push_back(first);
+      tally.between_ms.insert(tally.between_ms.end(), gaps.begin(), gaps.end());
       return;
     }
     const json chunk = json::parse(event, nullptr, false);
@@ -253,7 +244,8 @@ int run(const Options& options) {
       tally.left, tally.refused);
   fmt::print(
       "first token of a stream: p50 {:.0f} ms, p99 {:.0f} ms; between tokens: p50 {:.1f} ms, p99 {:.1f} ms\n",
-      tally.first.at(0.5), tally.first.at(0.99), tally.between.at(0.5), tally.between.at(0.99));
+      quantile(tally.first_ms, 0.5), quantile(tally.first_ms, 0.99), quantile(tally.between_ms, 0.5),
+      quantile(tally.between_ms, 0.99));
   for (const std::string& fault : tally.faults) fmt::print("FAULT: {}\n", fault);
   return tally.faults.empty() ? 0 : 1;
 }
@@ -276,7 +268,7 @@ int main(int argc, char** argv) {
   line.option("--seed", options.seed, "of the choices").shows_default();
   line.option("file", file, "a text that prompts are cut from").named("TEXT").required();
   if (const auto exit = line.parse(argc, argv)) return *exit;
-  auto text = tierd::read_prompt_file(file);
+  auto text = tierd::read_file_or_pipe(file);
   if (!text.ok()) {
     tierd::say(text.error().line());
     return 2;

@@ -45,17 +45,19 @@ TEST(ShapeFile, Defaults) {
 
 TEST(ShapeFile, ErrorsNameTheLine) {
   const std::string good = kGood;
-  EXPECT_THAT(refused(good + "n_layer = 3\n"), HasSubstr("tierd_shape.toml:8: unknown key 'n_layer'"));
-  EXPECT_THAT(refused(good + "norm = \"batch\"\n"), HasSubstr(":8: norm must be one of rms, layer"));
-  EXPECT_THAT(refused(good + "gated = 1\n"), HasSubstr(":8: gated must be true or false"));
-  EXPECT_THAT(refused(good + "norm_eps = inf\n"), HasSubstr(":8: norm_eps must be a finite number"));
+  EXPECT_THAT(refused(good + "n_layer = 3\n"), HasSubstr("tierd_shape.toml:8: 'n_layer' is unknown"));
+  EXPECT_THAT(refused(good + "norm = \"batch\"\n"),
+              HasSubstr(":8: 'norm' is 'batch'; one of rms, layer is expected"));
+  EXPECT_THAT(refused(good + "gated = 1\n"), HasSubstr(":8: 'gated' is 1; true or false"));
+  EXPECT_THAT(refused(good + "norm_eps = inf\n"), HasSubstr(":8: 'norm_eps' is inf; a number"));
   // Unused with learned positions, but written to a store's manifest, which cannot hold infinity.
   EXPECT_THAT(refused(good + "rope_theta = 1e39\nposition = \"learned\"\n"),
-              HasSubstr(":8: rope_theta must be a finite number"));
-  EXPECT_THAT(refused(good + "head_dim = -4\n"), HasSubstr(":8: head_dim must be a whole number"));
-  EXPECT_THAT(refused(good + "rope_divisors = [1.0, \"x\"]\n"), HasSubstr(":8: rope_divisors must be"));
+              HasSubstr(":8: 'rope_theta' is 1e+39; a number"));
+  EXPECT_THAT(refused(good + "head_dim = -4\n"), HasSubstr(":8: 'head_dim' is -4; a whole number"));
+  EXPECT_THAT(refused(good + "rope_divisors = [1.0, \"x\"]\n"),
+              HasSubstr(":8: 'rope_divisors' is of type array; a list of numbers"));
   EXPECT_THAT(refused(good + "n_layers = 3\n"), HasSubstr(":8"));
-  EXPECT_THAT(refused("architecture = \"llama\"\n"), HasSubstr("n_layers is missing"));
+  EXPECT_THAT(refused("architecture = \"llama\"\n"), HasSubstr("'n_layers' is missing"));
   EXPECT_THAT(refused(good + "head_dim = 15\n"), HasSubstr("head_dim is 15"));
   EXPECT_THAT(read_shape("llama-9").error().line(),
               HasSubstr("known are falcon-40b, falcon-40b-qkv-relu, falcon-7b"));

@@ -114,19 +114,19 @@ TEST_F(MeasuredLosses, ThatAreDamagedAreNamed) {
        {std::string(), std::string("{"), std::string("[]"), std::string("null"), std::string(100'000, '['),
         std::string(1 << 20, ' '), whole.substr(0, whole.size() / 2), std::string("\0\0\0", 3)})
     EXPECT_THAT(refused(text), HasSubstr(path));
-  EXPECT_THAT(refused(with("0.295", "\"0.295\"")), HasSubstr("'divergence'"));
-  EXPECT_THAT(refused(with("0.295", "-1")), HasSubstr("'divergence'"));
+  EXPECT_THAT(refused(with("0.295", "\"0.295\"")), HasSubstr(".json: divergence"));
+  EXPECT_THAT(refused(with("0.295", "-1")), HasSubstr(".json: divergence"));
   EXPECT_THAT(refused(with("0.295", "1e999")), HasSubstr(path));
-  EXPECT_THAT(refused(with("0.295", "null")), HasSubstr("'divergence'"));
-  EXPECT_THAT(refused(with("17.4", "0")), HasSubstr("'perplexity'"));
-  EXPECT_THAT(refused(with("510", "0")), HasSubstr("'tokens'"));
-  EXPECT_THAT(refused(with("wiki.txt", "\\u001b[2Jwiki")), HasSubstr("'text'"));
-  EXPECT_THAT(refused(with("0.86", "1.5")), HasSubstr("'used_bytes'"));
-  EXPECT_THAT(refused(with("0.86", "null")), HasSubstr("'used_bytes'"));
+  EXPECT_THAT(refused(with("0.295", "null")), HasSubstr(".json: divergence"));
+  EXPECT_THAT(refused(with("17.4", "0")), HasSubstr(".json: perplexity"));
+  EXPECT_THAT(refused(with("510", "0")), HasSubstr(".json: tokens"));
+  EXPECT_THAT(refused(with("wiki.txt", "\\u001b[2Jwiki")), HasSubstr(".json: text"));
+  EXPECT_THAT(refused(with("0.86", "1.5")), HasSubstr(".json: used_bytes"));
+  EXPECT_THAT(refused(with("0.86", "null")), HasSubstr(".json: used_bytes"));
   EXPECT_THAT(refused(with("\"resident\": {}", "\"resident\": {\"dram\": \"much\"}")),
-              HasSubstr("'resident'"));
-  EXPECT_THAT(refused(with("false", "0")), HasSubstr("'against_store'"));
-  EXPECT_THAT(refused(with("2026-11-30", "2026\\n11")), HasSubstr("'date'"));
+              HasSubstr(".json: resident"));
+  EXPECT_THAT(refused(with("false", "0")), HasSubstr(".json: against_store"));
+  EXPECT_THAT(refused(with("2026-11-30", "2026\\n11")), HasSubstr(".json: date"));
   // tier-compare replaces the file.
   keep(settings, some_loss(0.5));
   EXPECT_EQ(found(settings), 0.5);

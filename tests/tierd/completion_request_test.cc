@@ -210,8 +210,9 @@ TEST_F(CompletionRequestTest, ChatsAreWrittenInTheirForm) {
   };
   EXPECT_THAT(refused_chat(json::object()), HasSubstr("messages: expected a list"));
   EXPECT_THAT(refused_chat({{"messages", {5}}}), HasSubstr("messages[0]"));
-  EXPECT_THAT(refused_chat({{"messages", {{{"content", "a"}}}}}), HasSubstr("messages[0].role: missing"));
-  EXPECT_THAT(refused_chat({{"messages", {{{"role", "user"}}}}}), HasSubstr("messages[0].content: missing"));
+  EXPECT_THAT(refused_chat({{"messages", {{{"content", "a"}}}}}), HasSubstr("messages[0].role: is missing"));
+  EXPECT_THAT(refused_chat({{"messages", {{{"role", "user"}}}}}),
+              HasSubstr("messages[0].content: is missing"));
   EXPECT_THAT(refused_chat({{"messages", {{{"role", "user"}, {"content", {{{"type", "image_url"}}}}}}}}),
               HasSubstr("messages[0].content: only texts"));
   EXPECT_THAT(refused_chat({{"messages", {{{"role", "user"}, {"content", json::parse(R"(["a"])")}}}}}),

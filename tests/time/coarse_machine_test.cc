@@ -74,7 +74,8 @@ TEST_F(CoarseMachines, AssumedConstantsAreKeys) {
 TEST_F(CoarseMachines, WhatContradictsItselfIsNamed) {
   const std::string good = kCoarseMachine;
   EXPECT_THAT(refused(changed(good, "depth = 32\n", "")), HasSubstr("'flash.depth' is missing"));
-  EXPECT_THAT(refused(changed(good, "depth = 32", "depth = 1.5")), HasSubstr("a whole number is expected"));
+  EXPECT_THAT(refused(changed(good, "depth = 32", "depth = 1.5")),
+              HasSubstr("'flash.depth' is 1.5; a whole number from 1"));
   EXPECT_THAT(refused(changed(good, "depth = 32", "depth = 32\nlatency_ns = 5")),
               HasSubstr("'flash.latency_ns' is 'flash.t0_ns' times 'flash.depth'"));
   EXPECT_THAT(refused(changed(good, "depth = 32", "depth = 32\nreads = [{ read_bytes = 1 }]")),
@@ -102,8 +103,9 @@ TEST_F(CoarseMachines, LinksMayLeadFromOneTierAlone) {
   EXPECT_FALSE(machine->link("gpu", "ndp").has_value());
   EXPECT_EQ(machine->link_to("gpu")->rate, 64e9) << "the first";
   EXPECT_THAT(refused(three + link("ndp", "gpu", "1e9")), HasSubstr("'links' has two from 'ndp' to 'gpu'"));
-  EXPECT_THAT(refused(changed(three, "from = \"ndp\"", "from = 3")), HasSubstr("'links.from' is no text"));
-  EXPECT_THAT(refused(changed(three, "from = \"ndp\"", "from = \"\"")), HasSubstr("'links.from' is none"));
+  EXPECT_THAT(refused(changed(three, "from = \"ndp\"", "from = 3")),
+              HasSubstr("'links.from' is 3; a string is expected"));
+  EXPECT_THAT(refused(changed(three, "from = \"ndp\"", "from = \"\"")), HasSubstr("'links.from' is empty"));
 }
 
 constexpr const char* kUnits = R"([units.gpu]
@@ -165,20 +167,21 @@ TEST_F(CoarseMachines, WhatIsWrongOfAUnitIsNamed) {
   const std::string good = std::string(kCoarseMachine) + kUnits;
   EXPECT_THAT(refused(changed(good, "kind = \"gpu\"", "kind = \"tpu\"")),
               HasSubstr("'units.gpu.kind' is 'tpu'; gpu or ndp-dimm is expected"));
-  EXPECT_THAT(refused(changed(good, "kind = \"ndp-dimm\"\n", "")), HasSubstr("'units.ndp.kind' is ''"));
+  EXPECT_THAT(refused(changed(good, "kind = \"ndp-dimm\"\n", "")),
+              HasSubstr("'units.ndp.kind' is missing; a string is expected"));
   EXPECT_THAT(refused(changed(good, "launch_ns = 5000\n", "")),
               HasSubstr("'units.gpu.launch_ns' is missing"));
   EXPECT_THAT(refused(changed(good, "launch_ns = 5000", "launch_ns = 5000\nwarps = 3")),
-              HasSubstr("'units.gpu.warps' is no key of a description; known are kind, count"));
+              HasSubstr("'units.gpu.warps' is unknown; known are kind, count"));
   EXPECT_THAT(refused(changed(good, "t_faw = 26\n", "")), HasSubstr("'units.ndp.dram.t_faw' is missing"));
   EXPECT_THAT(refused(changed(good, "row_bytes = 8192", "row_bytes = 8200")),
               HasSubstr("'units.ndp.dram.row_bytes' is 8200; whole bursts of 64"));
   EXPECT_THAT(refused(changed(good, "multipliers = 256", "multipliers = 0")),
               HasSubstr("'units.ndp.core.multipliers' is 0"));
   EXPECT_THAT(refused(kCoarseMachine + std::string("[[units]]\nkind = \"gpu\"\n")),
-              HasSubstr("'units' is no table"));
+              HasSubstr("'units' is of type array; a table is expected"));
   EXPECT_THAT(refused(kCoarseMachine + std::string("[units]\ngpu = 3\n")),
-              HasSubstr("'units.gpu' is no table"));
+              HasSubstr("'units.gpu' is 3; a table is expected"));
 }
 
 // Replaces each value of a description by one of another type or out of bounds. It is refused with one line

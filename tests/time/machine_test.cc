@@ -108,12 +108,13 @@ TEST_F(Descriptions, LinksAreThoseToTiers) {
   EXPECT_TRUE(machine->link_to("gpu")->beside_disk);
   EXPECT_FALSE(read(text() + links + "beside_disk = false\n")->link_to("gpu")->beside_disk);
   const auto says = [&](const std::string& wrong) { return read(text() + wrong).error().line(); };
-  EXPECT_THAT(says(without(links, "to = ")),
-              HasSubstr("'links.to' is missing; the name of a tier is expected"));
+  EXPECT_THAT(says(without(links, "to = ")), HasSubstr("'links.to' is missing; a string is expected"));
   EXPECT_THAT(says(without(links, "bytes_per")), HasSubstr("'links.bytes_per_second' is missing"));
   EXPECT_THAT(says(without(links, "latency")), HasSubstr("'links.latency_ns' is missing"));
-  EXPECT_THAT(says(links + "beside_disk = 1\n"), HasSubstr("'links.beside_disk' is no true or false"));
-  EXPECT_THAT(says("[links]\nto = \"gpu\"\n"), HasSubstr("'links' is no list; write [[links]]"));
+  EXPECT_THAT(says(links + "beside_disk = 1\n"),
+              HasSubstr("'links.beside_disk' is 1; true or false is expected"));
+  EXPECT_THAT(says("[links]\nto = \"gpu\"\n"),
+              HasSubstr("'links' is of type table; a list of tables [[links]] is expected"));
 }
 
 TEST_F(Descriptions, WhatIsMissingOrWrongIsNamed) {
@@ -132,9 +133,9 @@ TEST_F(Descriptions, WhatIsMissingOrWrongIsNamed) {
        "'flash.check_bytes_per_second' is missing; a number from 1000 to 1e+18 is expected"},
       {negative, "'flash.latency_ns' is -"},
       {slow, "'flash.check_bytes_per_second' is 1e-300; a number from 1000 to 1e+18 is expected"},
-      {"[machine]\n", "'flash.reads' is missing; tier-calibrate writes it"},
-      {unknown, "there is no encoding 'q3_9'"},
-      {activations, "'int7' is neither int8 nor f32"},
+      {"[machine]\n", "is missing; a table is expected"},
+      {unknown, "'compute.rates.encoding' is 'q3_9'; one of f32"},
+      {activations, "'compute.rates.activations' is 'int7'; int8 or f32"},
       {"[flash\n", "machine-"},
   };
   for (const Case& wrong : cases) {

@@ -15,6 +15,7 @@
 #include "core/base/align.h"
 #include "core/base/check.h"
 #include "core/base/random.h"
+#include "core/base/statistics.h"
 #include "core/base/time.h"
 #include "core/system/memory_limits.h"
 #include "tiers/flash/read_memory.h"
@@ -73,6 +74,16 @@ Result<std::vector<FileRange>> plan_reads(const std::string& path, const ReadPat
   return reads;
 }
 
+Status check_pattern(const std::string& path, const ReadPattern& pattern) {
+  const uint64_t bytes = pattern.read_bytes;
+  if (bytes != 0 && bytes % kDirectIoAlignment == 0 && pattern.depth != 0 &&
+      bytes <= kMostBufferBytes / pattern.depth && pattern.memory_bytes <= kMostBufferBytes)
+    return {};
+  return Error{Code::invalid_argument, path,
+               fmt::format("{} reads of {} B at once: a multiple of {} B was expected, at most {} B together",
+                           pattern.depth, bytes, kDirectIoAlignment, kMostBufferBytes)};
+}
+
 }  // namespace
 
 Result<uint32_t> measure_round(const std::string& path) {
@@ -110,8 +121,7 @@ Result<uint32_t> measure_round(const std::string& path) {
     together.push_back(kReads * static_cast<double>(first_ns - start_ns) /
                        static_cast<double>(now_ns() - start_ns));
   }
-  std::ranges::nth_element(together, together.begin() + kTries / 2);
-  return static_cast<uint32_t>(std::max(1.0, std::round(together[kTries / 2])));
+  return static_cast<uint32_t>(std::max(1.0, std::round(median(together))));
 }
 
 Result<std::vector<FileRange>> spread_parts(const std::string& path, uint64_t least_bytes) {
@@ -149,13 +159,7 @@ Result<ReadPattern> random_reads(const std::string& path, const DeviceOptions& d
 
 Result<ReadRate> measure_read(const std::string& path, const ReadPattern& pattern, uint64_t first) {
   const uint64_t bytes = pattern.read_bytes;
-  if (bytes == 0 || bytes % kDirectIoAlignment != 0 || pattern.depth == 0 ||
-      bytes > kMostBufferBytes / pattern.depth || pattern.memory_bytes > kMostBufferBytes) {
-    return Error{
-        Code::invalid_argument, path,
-        fmt::format("{} reads of {} B at once: a multiple of {} B was expected, at most {} B together",
-                    pattern.depth, bytes, kDirectIoAlignment, kMostBufferBytes)};
-  }
+  TIERD_TRY(check_pattern(path, pattern));
   TIERD_ASSIGN(const std::vector<FileRange> reads, plan_reads(path, pattern));
   // A measurement takes at most a quarter of the free memory.
   const uint64_t room = memory_left().left_bytes / 4;

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <vector>
 
+#include "core/base/statistics.h"
 #include "core/base/units.h"
 #include "tiers/flash/bandwidth.h"
 
@@ -19,12 +20,6 @@ constexpr size_t kRounds = 3;
 constexpr uint64_t kLeastMemory = uint64_t{64} << 20;
 constexpr uint64_t kMostMemory = uint64_t{1} << 30;
 
-// The median, since a disk is unusually fast or stalls now and then.
-double median(std::array<double, kRounds> rates) {
-  std::nth_element(rates.begin(), rates.begin() + kRounds / 2, rates.end());
-  return rates[kRounds / 2];
-}
-
 }  // namespace
 
 Result<BounceGain> measure_bounce_gain(const std::string& path, const DeviceOptions& device,
@@ -38,16 +33,17 @@ Result<BounceGain> measure_bounce_gain(const std::string& path, const DeviceOpti
   TIERD_ASSIGN(ReadPattern pattern, random_reads(path, device, kReadBytes, device.depth * kReadBytes));
   pattern.seconds = kSecondsEachWay;
   const uint64_t far = std::min(memory_bytes, kMostMemory);
-  std::array<double, kRounds> direct, bounced;
+  std::vector<double> direct, bounced;
   for (size_t round = 0; round < kRounds; ++round) {
     pattern.seed = round + 1;
     for (const bool by_buffer : {false, true}) {
       pattern.memory_bytes = by_buffer ? 0 : far;
       TIERD_ASSIGN(const ReadRate rate, measure_read(path, pattern));
-      (by_buffer ? bounced : direct)[round] = rate.bytes_per_second;
+      (by_buffer ? bounced : direct).push_back(rate.bytes_per_second);
     }
   }
   BounceGain gain;
+  // The median, since a disk is unusually fast or stalls now and then.
   gain.direct_bytes_per_second = median(direct);
   gain.bounced_bytes_per_second = median(bounced);
   gain.how = fmt::format("measured: {} into it, {} directly; reads of 16 KiB, {} in flight",

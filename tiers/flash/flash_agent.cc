@@ -11,6 +11,7 @@
 #include "core/base/align.h"
 #include "core/base/check.h"
 #include "core/base/checksum.h"
+#include "core/base/take_first.h"
 #include "core/base/time.h"
 
 namespace tierd {
@@ -97,6 +98,108 @@ Submit FlashAgent::submit(const Message& message, const Payload& payload) {
   if (message.step != kNoStep) newest_step_ = std::max(newest_step_, message.step);
   accept(message, payload.units);
   return Submit::ok;
+}
+
+void FlashAgent::accept(const Message& message, std::span<const Unit> units) {
+  switch (message.op) {
+    case Op::read:
+      return accept_read(message, units);
+    case Op::cancel:
+      return complete(message, DoneStatus::ok, cancel(message.about));
+    case Op::raise:
+      return complete(message, DoneStatus::ok, raise(message.about));
+    case Op::move:
+    case Op::run:
+    case Op::resize:
+      break;
+  }
+  complete(message, DoneStatus::invalid_argument);
+}
+
+void FlashAgent::accept_read(const Message& message, std::span<const Unit> units) {
+  const auto priority = static_cast<size_t>(message.priority);
+  if (priority >= queue_.size()) return complete(message, DoneStatus::invalid_argument);
+  const uint32_t slot = free_requests_.back();
+  free_requests_.pop_back();
+  Request& request = requests_[slot];
+  std::vector<Landing> landings = std::move(request.landings);  // reuses their allocation
+  landings.clear();
+  request = {.message = message, .landings = std::move(landings), .open = true};
+  add_landings(request, units);
+  request.end = static_cast<uint32_t>(request.landings.size());
+  if (request.end != 0) queue_[priority].push_back(slot);
+  complete_if_over(request);
+}
+
+template <class Each>
+void FlashAgent::each_extent(uint32_t extent, Each each) const {
+  const auto of =
+      std::ranges::find_if(options_.pieces, [extent](const ExtentPieces& p) { return p.begin(extent); });
+  if (of == options_.pieces.end()) return each(extent, 0);
+  for (uint32_t piece = 0; piece < of->pieces; ++piece) each(extent + piece * of->n, piece * of->apart);
+}
+
+bool FlashAgent::is_inside(const Landing& landing) const {
+  return options_.apart == nullptr ||
+         landing.place * kPlaceUnit + landing.extent->bytes <= options_.apart->bytes();
+}
+
+// Appends the readable extents in the order of the file; the others are marked bad at once.
+void FlashAgent::add_landings(Request& request, std::span<const Unit> units) {
+  for (uint32_t unit = 0; unit < units.size(); ++unit) {
+    each_extent(units[unit].unit, [&](uint32_t extent, uint32_t behind) {
+      Landing landing = {.unit = unit};
+      if (extent < extents_.size()) {
+        landing.extent = &extents_[extent];
+        if ((request.message.flags & kRecode) != 0) landing.expanded = options_.expansion.bytes(extent);
+        landing.place = static_cast<uint32_t>(units[unit].place + behind / kPlaceUnit);
+        const uint64_t bytes = landing.expanded != 0 ? landing.expanded : landing.extent->bytes;
+        if (options_.apart == nullptr) landing.into = pools_.at(request.message.memory, landing.place, bytes);
+        if (readable(landing, rules_) && is_inside(landing)) return request.landings.push_back(landing);
+      }
+      mark_bad(request, unit, extent, DoneStatus::invalid_argument, 0);
+    });
+  }
+  // Duplicates of an extent keep the order of the list.
+  const auto before = [](const Landing& a, const Landing& b) { return a.begin() < b.begin(); };
+  if (!std::ranges::is_sorted(request.landings, before)) std::ranges::stable_sort(request.landings, before);
+}
+
+uint32_t FlashAgent::cancel(const MessageId& id) {
+  Request* request = find(id);
+  if (request == nullptr) return 0;
+  const uint32_t dropped = request->end - request->next;
+  if (dropped != 0) {
+    leave_queue(*request);
+    drop_rest(*request);
+  }
+  return dropped;
+}
+
+uint32_t FlashAgent::raise(const MessageId& id) {
+  Request* request = find(id);
+  if (request == nullptr || request->next == request->end) return 0;
+  if (request->message.priority != Priority::demand) {
+    leave_queue(*request);
+    request->message.priority = Priority::demand;
+    queue_[static_cast<size_t>(Priority::demand)].push_back(index_of(*request));
+  }
+  return request->end - request->next;
+}
+
+AgentCounts FlashAgent::counts() const {
+  AgentCounts now;
+  now.read.with(counters_, [](uint64_t& to, const Counter& from) { to = from.get(); });
+  if (const uint64_t since = in_flight_since_ns_.get(); since != 0) {
+    now.read.in_flight_ns += clock_.now_ns() - since;
+  }
+  return now;
+}
+
+FlashAgent::Request* FlashAgent::find(const MessageId& id) {
+  const auto found = std::ranges::find_if(
+      requests_, [&](const Request& request) { return request.open && request.message.id == id; });
+  return found == requests_.end() ? nullptr : &*found;
 }
 
 // ---- reads
@@ -486,9 +589,7 @@ void FlashAgent::complete(const Message& message, DoneStatus status, uint32_t n_
 }
 
 size_t FlashAgent::poll(std::span<Done> done) {
-  const size_t n = std::min(done.size(), done_.size());
-  std::copy_n(done_.begin(), n, done.begin());
-  done_.erase(done_.begin(), done_.begin() + static_cast<ptrdiff_t>(n));
+  const size_t n = take_first(done_, done);
   accepted_ -= static_cast<uint32_t>(n);
   return n;
 }

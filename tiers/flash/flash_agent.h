@@ -102,14 +102,6 @@ class FlashAgent final : public Agent {
   AgentCounts counts() const;
 
  private:
-  // Each counter is the source of the member of the same name in ReadCounts.
-  struct Counters {
-    Counter bytes, extents, verified_bytes, asked_bytes, read_bytes, wasted_bytes;
-    Counter reads, joined, short_reads, retries;
-    std::array<Counter, kReadSizes> reads_of_size;
-    Counter failed_extents, dropped_extents;
-    Counter checksum_ns, copy_ns, expand_ns, in_flight_ns;
-  };
   // A `read` message from submit to completion.
   struct Request {
     Message message = {};
@@ -217,7 +209,7 @@ class FlashAgent final : public Agent {
   uint32_t demands_in_device_ = 0;  // reads for demands
   uint32_t copying_ = 0;            // reads whose copies have not ended
   uint32_t newest_step_ = 0;
-  Counters counters_;
+  ReadCountsOf<Counter> counters_;
   Counter in_flight_since_ns_;  // 0: no read is in the device
 };
 

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/take_first.h"
 #include "core/base/wake_signal.h"
 
 namespace tierd {
@@ -59,10 +60,8 @@ class ReadingThreads final : public BlockDevice {
 
   size_t poll(std::span<DeviceDone> done) override {
     const std::lock_guard lock(mutex_);
-    const size_t n = std::min(done.size(), done_.size());
+    const size_t n = take_first(done_, done);
     if (n == 0) return 0;
-    std::copy_n(done_.begin(), n, done.begin());
-    done_.erase(done_.begin(), done_.begin() + static_cast<ptrdiff_t>(n));
     in_flight_ -= static_cast<uint32_t>(n);
     if (done_.empty()) (void)event_.take();
     return n;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/base/take_first.h"
 #include "tiers/link/timer.h"
 
 namespace tierd {
@@ -97,9 +98,7 @@ Done NdpAgent::carry_out(const Request& request) {
 }
 
 size_t NdpAgent::poll(std::span<Done> done) {
-  const size_t n = std::min(done.size(), done_.size());
-  std::copy_n(done_.begin(), n, done.begin());
-  done_.erase(done_.begin(), done_.begin() + static_cast<std::ptrdiff_t>(n));
+  const size_t n = take_first(done_, done);
   held_ -= static_cast<uint32_t>(n);
   return n;
 }

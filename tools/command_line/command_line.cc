@@ -7,11 +7,11 @@
 #include <cstdlib>
 
 #include "core/base/log.h"
+#include "tools/command_line/exit_code.h"
 
 namespace tierd {
 namespace {
 
-constexpr int kUnusable = 2;
 constexpr size_t kHelpColumn = 34;
 
 }  // namespace
@@ -149,7 +149,7 @@ std::optional<int> CommandLine::parse(std::vector<std::string> words) {
   } catch (const CLI::ParseError& error) {
     const std::string& program = app_->get_name();
     say(program + ": " + error.what() + " (see " + program + " --help)");
-    return kUnusable;
+    return kBadInput;
   }
   return std::nullopt;
 }

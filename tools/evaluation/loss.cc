@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+
+#include "core/base/statistics.h"
 
 namespace tierd {
 namespace {
@@ -42,17 +43,11 @@ double Loss::subject_perplexity() const {
 }
 
 double Loss::mean_divergence() const {
-  if (divergences_.empty()) return 0;
-  return std::accumulate(divergences_.begin(), divergences_.end(), 0.0) /
-         static_cast<double>(divergences_.size());
+  return mean(divergences_);
 }
 
 double Loss::divergence_quantile(double share) const {
-  if (divergences_.empty()) return 0;
-  std::vector<double> sorted = divergences_;
-  const auto at = static_cast<std::ptrdiff_t>(share * static_cast<double>(sorted.size() - 1));
-  std::nth_element(sorted.begin(), sorted.begin() + at, sorted.end());
-  return sorted[static_cast<size_t>(at)];
+  return quantile(divergences_, share);
 }
 
 double entropy(std::span<const float> logits) {

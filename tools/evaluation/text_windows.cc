@@ -30,7 +30,7 @@ std::vector<std::vector<uint32_t>> text_windows(const Tokenizer& tokenizer, cons
 Result<std::vector<std::vector<uint32_t>>> read_text_windows(const Tokenizer& tokenizer,
                                                              const std::string& file, const TextRange& range,
                                                              uint32_t context) {
-  TIERD_ASSIGN(const std::string text, read_text_file(file, kLongestText));
+  TIERD_ASSIGN(const std::string text, read_whole_file(file, kLongestText));
   std::vector<std::vector<uint32_t>> windows = text_windows(tokenizer, text, range, context);
   if (windows.empty())
     return Error{Code::invalid_argument, file, "nothing is left of the text: it has too few tokens"};

@@ -23,7 +23,7 @@ struct TextRange {
 std::vector<std::vector<uint32_t>> text_windows(const Tokenizer& tokenizer, const std::string& text,
                                                 const TextRange& range, uint32_t context);
 
-// The same for a file. Errors: those of read_text_file; invalid_argument if no window remains.
+// The same for a file. Errors: those of read_whole_file; invalid_argument if no window remains.
 Result<std::vector<std::vector<uint32_t>>> read_text_windows(const Tokenizer& tokenizer,
                                                              const std::string& file, const TextRange& range,
                                                              uint32_t context);

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "tools/command_line/prompt_file.h"
+#include "core/base/file.h"
 
 namespace tierd {
 namespace {
@@ -60,7 +60,7 @@ Status MeasurementArguments::complete(bool alone) {
   if (format_ == "json" || json_) arguments_.format = Format::json;
   if (format_ == "csv") arguments_.format = Format::csv;
   if (!text_file_.empty()) {
-    TIERD_ASSIGN(std::string text, read_prompt_file(text_file_));
+    TIERD_ASSIGN(std::string text, read_file_or_pipe(text_file_));
     arguments_.text = TextArguments{text_file_, std::move(text)};
   }
   most_prompt_ = prompt_.value_or(alone && !arguments_.text ? kDefaultPrompt : 0);

@@ -13,7 +13,7 @@ struct Summary {
   size_t count = 0;
 };
 // All zero if there are no values.
-Summary summarize(std::vector<double> values);
+Summary summarize(const std::vector<double>& values);
 
 // Returns the rounds to repeat, ascending: those with a value that differs from the median of all rounds'
 // values by more than `tolerance` of it.

@@ -92,13 +92,13 @@ bool StoreArguments::given() const {
 }
 
 Result<WriteOptions> StoreArguments::options() const {
-  WriteOptions options{.layout = *layout_by_name(layout_),
-                       .bundling = *bundling_by_name(bundling_),
+  WriteOptions options{.layout = *by_name<Layout>(layout_),
+                       .bundling = *by_name<Bundling>(bundling_),
                        .layer_group = layer_group_,
-                       .experts = *expert_cut_by_name(experts_),
-                       .encoding = encoding_by_name(encoding_)};
+                       .experts = *by_name<ExpertCut>(experts_),
+                       .encoding = by_name<Encoding>(encoding_)};
   TIERD_ASSIGN(options.editions, parse_editions(editions_, "--editions"));
-  options.head_encoding = head_encoding_ == "same" ? options.encoding : encoding_by_name(head_encoding_);
+  options.head_encoding = head_encoding_ == "same" ? options.encoding : by_name<Encoding>(head_encoding_);
   if (!neuron_bytes_.empty()) {
     TIERD_ASSIGN(options.neuron_bytes, parse_bytes(neuron_bytes_, "--neuron-bytes"));
   }

@@ -10,10 +10,10 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/model/text/chat_template.h"
 #include "tools/command_line/command_line.h"
-#include "tools/command_line/prompt_file.h"
 #include "tools/tierd/help.h"
 #include "tools/tierd/llama_flags.h"
 
@@ -167,7 +167,7 @@ Status take_hub(const std::string& repository, const std::string& file, std::str
 
 // Adds the keys of a file. A file without a key is an error: its server would be open.
 Status add_keys(const std::string& path, std::vector<std::string>& keys) {
-  TIERD_ASSIGN(const std::string text, read_prompt_file(path));
+  TIERD_ASSIGN(const std::string text, read_file_or_pipe(path));
   const size_t before = keys.size();
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
@@ -408,12 +408,12 @@ Parsed parse_arguments(int argc, char** argv) {
     if (key.empty()) return fail("--api-key: an empty key would admit everybody");
   }
   if (!prompt_file.empty()) {
-    auto text = read_prompt_file(prompt_file);
+    auto text = read_file_or_pipe(prompt_file);
     if (!text.ok()) return fail(text.error().line());
     arguments.prompt = std::move(*text);
   }
   if (!system_file.empty()) {
-    auto text = read_prompt_file(system_file);
+    auto text = read_file_or_pipe(system_file);
     if (!text.ok()) return fail(text.error().line());
     arguments.system_prompt = std::move(*text);
   }

@@ -6,7 +6,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
-#include "core/base/input_file.h"
+#include "core/base/utf8.h"
 #include "core/formats/tokenizer/tokenizer_json_parts.h"
 #include "core/model/text/sentencepiece_bpe.h"
 

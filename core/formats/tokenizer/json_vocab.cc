@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/base/input_file.h"
+#include "core/base/utf8.h"
 
 namespace tierd {
 

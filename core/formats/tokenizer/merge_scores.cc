@@ -5,7 +5,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "core/base/input_file.h"
+#include "core/base/utf8.h"
 
 namespace tierd {
 namespace {

@@ -6,7 +6,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "core/base/input_file.h"
+#include "core/base/file.h"
+#include "core/base/json_fields.h"
+#include "core/base/utf8.h"
 #include "core/formats/tokenizer/json_vocab.h"
 #include "core/formats/tokenizer/special_tokens.h"
 #include "core/formats/tokenizer/tokenizer_files.h"

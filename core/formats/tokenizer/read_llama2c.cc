@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/base/input_file.h"
+#include "core/base/file.h"
 #include "core/formats/tokenizer/tokenizer_files.h"
 #include "core/model/text/sentencepiece_bpe.h"
 

@@ -7,7 +7,8 @@
 #include <exception>
 #include <optional>
 
-#include "core/base/input_file.h"
+#include "core/base/file.h"
+#include "core/base/utf8.h"
 #include "core/formats/tokenizer/protobuf.h"
 #include "core/formats/tokenizer/special_tokens.h"
 #include "core/formats/tokenizer/tokenizer_files.h"

@@ -4,7 +4,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "core/base/input_file.h"
+#include "core/base/file.h"
+#include "core/base/json_fields.h"
 #include "core/formats/tokenizer/json_vocab.h"
 #include "core/formats/tokenizer/tokenizer_files.h"
 

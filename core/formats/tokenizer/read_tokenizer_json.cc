@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 
-#include "core/base/input_file.h"
+#include "core/base/json_fields.h"
 #include "core/base/utf8.h"
 #include "core/formats/tokenizer/json_vocab.h"
 #include "core/formats/tokenizer/merge_scores.h"

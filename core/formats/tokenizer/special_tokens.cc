@@ -7,9 +7,12 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "core/base/input_file.h"
+#include "core/base/file.h"
+#include "core/base/json_fields.h"
 #include "core/base/log.h"
+#include "core/base/utf8.h"
 #include "core/formats/tokenizer/added_tokens.h"
+#include "core/formats/tokenizer/tokenizer_files.h"
 #include "core/formats/tokenizer/tokenizer_json_parts.h"
 #include "core/formats/tokenizer/turn_ends.h"
 

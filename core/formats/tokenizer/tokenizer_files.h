@@ -9,6 +9,10 @@
 
 namespace tierd {
 
+// The largest current tokenizer files have about 35 MB.
+inline constexpr uint64_t kMaxTokenizerFileBytes = 256u << 20;
+inline constexpr uint64_t kMaxTokenizerConfigBytes = 16u << 20;  // for the small files beside them
+
 Result<Vocab> read_tokenizer_model(const std::string& path);  // sentencepiece
 Result<Vocab> read_tokenizer_json(const std::string& path);   // Hugging Face
 Result<Vocab> read_gpt2_files(const std::string& vocab_json, const std::string& merges_txt);

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "core/base/input_file.h"
 #include "core/base/log.h"
+#include "core/base/utf8.h"
 #include "core/model/text/pre_tokenizer.h"
 #include "core/model/text/sentencepiece_bpe.h"
 

@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "core/base/checksum.h"
 #include "core/kernel/pass/measurement.h"
 #include "core/kernel/plugin_answer.h"
 #include "core/kernel/set_view.h"
@@ -332,7 +333,7 @@ Task<Status> Scheduler::end_step(uint32_t step) {
   if (observer() != nullptr) {
     observer()->settled([this] {
       uint64_t digest = 0;
-      for (const Supply& supply : supplies_) digest = digest * 0x100000001b3 ^ supply.residency().digest();
+      for (const Supply& supply : supplies_) digest = digest * WordHash::kPrime ^ supply.residency().digest();
       return digest;
     });
   }

@@ -3,15 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "core/base/check.h"
 
 namespace tierd {
 namespace {
-
-constexpr std::array<std::string_view, 3> kCompressions = {"none", "bitmap", "codec"};
 
 template <class Element>
 Element zero_of(const Bitmap& bitmap) {
@@ -68,15 +65,9 @@ bool has_bit(std::span<const std::byte> bits, uint64_t i) {
 
 }  // namespace
 
-std::string_view name(Compression compression) {
-  return kCompressions[static_cast<size_t>(compression)];
-}
-
 std::optional<Compression> compression_by_name(std::string_view name) {
-  for (const Compression compression : {Compression::none, Compression::bitmap}) {
-    if (tierd::name(compression) == name) return compression;
-  }
-  return std::nullopt;
+  const auto found = by_name<Compression>(name);
+  return found == Compression::codec ? std::nullopt : found;
 }
 
 std::optional<Bitmap> Bitmap::of(const Cut& cut, const Encodings& encodings) {

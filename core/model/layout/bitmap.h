@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "core/base/align.h"
+#include "core/base/enum_names.h"
 #include "core/base/result.h"
 #include "core/model/layout/cut.h"
 
@@ -23,8 +24,9 @@ namespace tierd {
 // The form of a neuron's bytes: dense, a bitmap, or the output of a codec (neuron_codec.h), whose own name
 // the store records. Names are part of the store's format.
 enum class Compression : uint8_t { none, bitmap, codec };
-// "none", "bitmap" or "codec".
-std::string_view name(Compression compression);
+constexpr std::array<std::string_view, 3> names_of(Compression) {
+  return {"none", "bitmap", "codec"};
+}
 // Returns nothing for any name other than "none" and "bitmap".
 std::optional<Compression> compression_by_name(std::string_view name);
 

@@ -1,7 +1,6 @@
 #include "core/model/layout/codec.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -73,21 +72,7 @@ void encode_q4_0(std::span<const float> in, std::byte* out) {
   }
 }
 
-constexpr std::array<std::string_view, kAllEncodings.size()> kNames = {"f32",  "f16",  "bf16", "q8_0",
-                                                                       "q4_0", "q4_k", "q5_k", "q6_k"};
-
 }  // namespace
-
-std::string_view name(Encoding encoding) {
-  return kNames[static_cast<size_t>(encoding)];
-}
-
-std::optional<Encoding> encoding_by_name(std::string_view text) {
-  for (size_t i = 0; i < kNames.size(); ++i) {
-    if (kNames[i] == text) return static_cast<Encoding>(i);
-  }
-  return std::nullopt;
-}
 
 float f16_to_f32(uint16_t half) {
   const uint32_t sign = static_cast<uint32_t>(half & 0x8000u) << 16;

@@ -3,8 +3,9 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <string_view>
+
+#include "core/base/enum_names.h"
 
 namespace tierd {
 
@@ -26,8 +27,9 @@ inline constexpr std::array kAllEncodings = {Encoding::f32,  Encoding::f16,  Enc
 inline constexpr uint32_t kQuantBlock = 32;   // values of a block; kernels add by blocks in every encoding
 inline constexpr uint32_t kSuperBlock = 256;  // of a K-quant
 
-std::string_view name(Encoding encoding);
-std::optional<Encoding> encoding_by_name(std::string_view name);
+constexpr std::array<std::string_view, kAllEncodings.size()> names_of(Encoding) {
+  return {"f32", "f16", "bf16", "q8_0", "q4_0", "q4_k", "q5_k", "q6_k"};
+}
 
 constexpr bool is_k_quant(Encoding e) {
   return e == Encoding::q4_k || e == Encoding::q5_k || e == Encoding::q6_k;

@@ -39,11 +39,6 @@ void add(EnergyUses& to, const EnergyUses& uses) {
 
 }  // namespace
 
-std::string_view name(EnergyPart part) {
-  constexpr std::array<std::string_view, kEnergyParts> kNames = {"processor", "gpu", "dram", "flash"};
-  return kNames[index(part)];
-}
-
 EnergyMeters no_meters(const Error& why) {
   return {why, why, why};
 }

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/enum_names.h"
 #include "core/watch/energy/energy_meter.h"
 #include "core/watch/energy/power_description.h"
 
@@ -19,7 +20,9 @@ namespace tierd {
 
 enum class EnergyPart : uint8_t { processor, gpu, dram, flash };
 inline constexpr size_t kEnergyParts = 4;
-std::string_view name(EnergyPart part);
+constexpr std::array<std::string_view, kEnergyParts> names_of(EnergyPart) {
+  return {"processor", "gpu", "dram", "flash"};
+}
 
 // The amount of each part in use, [parts]: processors and GPUs, GB of DRAM, the flash.
 using UsedParts = std::array<double, kEnergyParts>;

@@ -3,13 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 namespace tierd {
 namespace {
-
-constexpr std::array kOps = {"read", "move", "run", "resize", "raise", "cancel"};
-constexpr std::array kPriorityNames = {"demand", "prefetch", "migration"};
 
 std::string site_name(SiteId site, const SiteTable& sites) {
   return site < sites.size() ? sites[site].name : fmt::format("site {}", site);
@@ -84,8 +80,7 @@ class Text {
   std::string operator()(const Settled& e) const { return fmt::format("residency {:016x}", e.residency); }
   std::string operator()(const Posted& e) const {
     const Message& m = e.message;
-    std::string text = fmt::format("post {} {} {}", id_text(m.id), kOps[static_cast<size_t>(m.op)],
-                                   site_name(m.site, sites_));
+    std::string text = fmt::format("post {} {} {}", id_text(m.id), name(m.op), site_name(m.site, sites_));
     if (m.op == Op::move || m.op == Op::resize) {
       text += fmt::format(", {} {}{} in memory {}", e.units.size(), m.op == Op::move ? "slots" : "ranges",
                           m.from != m.memory && m.op == Op::move ? fmt::format(" of memory {}", m.from) : "",
@@ -109,8 +104,7 @@ class Text {
       text += fmt::format(" {} at {}+{}", runs_text(neurons), m.memory,
                           uint64_t{e.units.front().place} * kPlaceUnit);
     }
-    text += fmt::format(", step {}, {}, to agent {}", m.step, kPriorityNames[static_cast<size_t>(m.priority)],
-                        m.agent);
+    text += fmt::format(", step {}, {}, to agent {}", m.step, name(m.priority), m.agent);
     if (m.flags != 0) {
       text += fmt::format("{}{}{}", (m.flags & kRunBefore) != 0 ? ", before" : "",
                           (m.flags & kRunAfter) != 0 ? ", after" : "",

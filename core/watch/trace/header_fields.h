@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/json_fields.h"
 #include "core/base/result.h"
 #include "core/config/config.h"
 
@@ -20,32 +21,19 @@ class HeaderFields {
   using json = nlohmann::json;
 
   // `origin` names the file in errors, which are `corrupt`.
-  explicit HeaderFields(std::string origin) : origin_(std::move(origin)) {}
+  explicit HeaderFields(const std::string& origin) : origin_(origin + ": header") {}
 
   const json& at(const json& object, const char* key) {
     static const json nothing;
-    const auto found = object.find(key);
-    if (object.is_object() && found != object.end()) return *found;
-    fail(key, "is missing");
-    return nothing;
+    const json* const value = keep(JsonFields(object, origin_).member(key));
+    return value == nullptr ? nothing : *value;
   }
   uint64_t number(const json& object, const char* key, uint64_t most) {
-    const json& value = at(object, key);
-    if (!value.is_number_unsigned() || value.get<uint64_t>() > most) {
-      fail(key, fmt::format("is not a number within 0 and {}", most));
-      return 0;
-    }
-    return value.get<uint64_t>();
+    return keep(JsonFields(object, origin_).whole(key, most));
   }
-  bool flag(const json& object, const char* key) {
-    const json& value = at(object, key);
-    if (!value.is_boolean()) fail(key, "is neither true nor false");
-    return value.is_boolean() && value.get<bool>();
-  }
+  bool flag(const json& object, const char* key) { return keep(JsonFields(object, origin_).flag(key)); }
   std::string text(const json& object, const char* key) {
-    const json& value = at(object, key);
-    if (!value.is_string()) fail(key, "is not a text");
-    return value.is_string() ? value.get<std::string>() : std::string();
+    return keep(JsonFields(object, origin_).text(key));
   }
   const json& list(const json& object, const char* key, uint64_t most) {
     static const json empty = json::array();
@@ -58,9 +46,8 @@ class HeaderFields {
   void numbers(const json& object, const char* key, uint64_t cap, uint64_t most,
                std::vector<uint32_t>& numbers) {
     for (const json& value : list(object, key, cap)) {
-      if (!value.is_number_unsigned() || value.get<uint64_t>() > most) fail(key, "holds no such number");
+      numbers.push_back(static_cast<uint32_t>(keep(JsonFields(object, origin_).as_whole(key, value, most))));
       if (!good()) return;
-      numbers.push_back(value.get<uint32_t>());
     }
   }
   StrategyConfig strategy(const json& header, const char* kind) {
@@ -90,12 +77,19 @@ class HeaderFields {
     return config;
   }
   void fail(const char* key, const std::string& what) {
-    if (error_.code == Code::ok) error_ = {Code::corrupt, origin_, fmt::format("header: '{}' {}", key, what)};
+    if (good()) error_ = {Code::corrupt, origin_, fmt::format("{}: {}", key, what)};
   }
   bool good() const { return error_.code == Code::ok; }
   const Error& error() const { return error_; }
 
  private:
+  template <class T>
+  T keep(Result<T> read) {
+    if (read.ok()) return *std::move(read);
+    if (good()) error_ = read.error();
+    return T();
+  }
+
   std::string origin_;
   Error error_{Code::ok, {}, {}};
 };

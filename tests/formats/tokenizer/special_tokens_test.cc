@@ -82,8 +82,7 @@ TEST(SpecialTokens, ErrorsNameFileAndKey) {
   EXPECT_EQ(error("generation_config.json", R"({"eos_token_id": [0, "1"]})"),
             "generation_config.json: eos_token_id: expected a token's id, found \"1\"");
   EXPECT_EQ(error("generation_config.json", R"({"eos_token_id": 3})"), "none") << "it is passed over";
-  EXPECT_EQ(error("special_tokens_map.json", "[]"),
-            "special_tokens_map.json: holds a JSON array; expected an object");
+  EXPECT_EQ(error("special_tokens_map.json", "[]"), "special_tokens_map.json: found [], expected an object");
 }
 
 }  // namespace

@@ -55,9 +55,9 @@ TEST_F(DrawnTraces, HaveWhatIsDrawn) {
   }
   EXPECT_FALSE(std::filesystem::exists(path() + ".partial"));
   // A second drawing gives the same bytes.
-  const std::string bytes = *read_text_file(path(), 1 << 24);
+  const std::string bytes = *read_whole_file(path(), 1 << 24);
   ASSERT_TRUE(write_drawn(options, path("again.trace")).ok());
-  EXPECT_EQ(*read_text_file(path("again.trace"), 1 << 24), bytes);
+  EXPECT_EQ(*read_whole_file(path("again.trace"), 1 << 24), bytes);
 }
 
 // Checks means over 12 layers of different rates; statistics_test.cc checks the precision of closed forms.

@@ -34,7 +34,7 @@ TEST(ActivityProfiles, AreKnown) {
 
 TEST(ActivityProfiles, ErrorsNameTheLine) {
   const std::string path = (shapes_folder().parent_path() / "activity/llm-in-a-flash.toml").string();
-  const auto good = read_text_file(path, 1 << 20);
+  const auto good = read_whole_file(path, 1 << 20);
   ASSERT_TRUE(good.ok());
   const TempFolder folder;
   const auto read = [&](const std::string& from, const std::string& to) {
@@ -46,16 +46,16 @@ TEST(ActivityProfiles, ErrorsNameTheLine) {
     return profile.ok() ? "accepted" : profile.error().line();
   };
   EXPECT_EQ(read("a = 0.194", "a = 0.194"), "accepted");
-  EXPECT_THAT(read("a = 0.194", "a = 0"), HasSubstr("own.toml:5: a must be a number from 0.05"));
-  EXPECT_THAT(read("a = 0.194", "a = nan"), HasSubstr("own.toml:5: a must be a number from 0.05"));
-  EXPECT_THAT(read("lambda = 0.16", "lambda = 1.1"), HasSubstr("lambda must be a number from 0 to 1"));
-  EXPECT_THAT(read("blocks = 1", "blocks = 0"), HasSubstr("blocks must be a whole number from 1"));
-  EXPECT_THAT(read("chi = 0.3", "phi = 0.3"), HasSubstr("chi is missing"));
-  EXPECT_THAT(read("[time]", "[times]"), HasSubstr("the section [time] is missing"));
+  EXPECT_THAT(read("a = 0.194", "a = 0"), HasSubstr("own.toml:5: 'rates.a' is 0; a number from 0.05"));
+  EXPECT_THAT(read("a = 0.194", "a = nan"), HasSubstr("own.toml:5: 'rates.a' is nan; a number from 0.05"));
+  EXPECT_THAT(read("lambda = 0.16", "lambda = 1.1"), HasSubstr("'time.lambda' is 1.1; a number from 0 to 1"));
+  EXPECT_THAT(read("blocks = 1", "blocks = 0"), HasSubstr("'text.blocks' is 0; a whole number from 1"));
+  EXPECT_THAT(read("chi = 0.3", "phi = 0.3"), HasSubstr("'text.chi' is missing"));
+  EXPECT_THAT(read("[time]", "[times]"), HasSubstr("'time' is missing; a table"));
   EXPECT_THAT(read("[rates]", "depth = 3\n[rates]"), HasSubstr("own.toml"));
-  EXPECT_THAT(read("last = 0.0536", ""), HasSubstr("last is missing"));
+  EXPECT_THAT(read("last = 0.0536", ""), HasSubstr("'depth.last' is missing"));
   EXPECT_THAT(read("[depth]", "[hidden]\ncosine = 0.9\n[depth]"), HasSubstr("accepted"));
-  EXPECT_THAT(read("[depth]", "[deep]"), HasSubstr("unknown section 'deep'"));
+  EXPECT_THAT(read("[depth]", "[deep]"), HasSubstr("'deep' is unknown; known are rates"));
   EXPECT_THAT(read_activity_profile("flash").error().line(), HasSubstr("known are activeflow"));
 }
 

@@ -247,7 +247,7 @@ TEST(ChannelSource, RefusesOtherShapes) {
 
 TEST(ChannelProfileFile, ErrorsNameTheLine) {
   EXPECT_FALSE(read_channel_profile("flash")->has_value()) << "it plants neurons";
-  const auto good = read_text_file((shapes_folder() / "planted/activeflow.toml").string(), 1 << 20);
+  const auto good = read_whole_file((shapes_folder() / "planted/activeflow.toml").string(), 1 << 20);
   ASSERT_TRUE(good.ok());
   const TempFolder folder;
   const auto refused = [&](const std::string& from, const std::string& to) {
@@ -257,10 +257,10 @@ TEST(ChannelProfileFile, ErrorsNameTheLine) {
     return profile.ok() ? "accepted" : profile.error().line();
   };
   EXPECT_EQ(refused("cosine = 0.95", "cosine = 0.9"), "accepted");
-  EXPECT_THAT(refused("cosine = 0.95", "cosine = 1"), HasSubstr("cosine must be a number from"));
-  EXPECT_THAT(refused("b = 4.25", "b = 1.5"), HasSubstr("b must be a number from 2"));
-  EXPECT_THAT(refused("b = 4.25", "c = 4.25"), HasSubstr("b is missing"));
-  EXPECT_THAT(refused("[rates]", "[rate]"), HasSubstr("the section [rates] is missing"));
+  EXPECT_THAT(refused("cosine = 0.95", "cosine = 1"), HasSubstr("'hidden.cosine' is 1; a number from"));
+  EXPECT_THAT(refused("b = 4.25", "b = 1.5"), HasSubstr("'rates.b' is 1.5; a number from 2"));
+  EXPECT_THAT(refused("b = 4.25", "c = 4.25"), HasSubstr("'rates.b' is missing"));
+  EXPECT_THAT(refused("[rates]", "[rate]"), HasSubstr("'rates' is missing; a table"));
   EXPECT_THAT(refused("[hidden]", "[hidden"), HasSubstr("own.toml:"));
   EXPECT_EQ(read_channel_profile("/no/such.toml").code(), Code::not_found);
 }

@@ -23,7 +23,7 @@ TEST(PlantedProfileFile, FlashIsKnown) {
 }
 
 TEST(PlantedProfileFile, ErrorsNameTheLine) {
-  const auto good = read_text_file((shapes_folder() / "planted/flash.toml").string(), 1 << 20);
+  const auto good = read_whole_file((shapes_folder() / "planted/flash.toml").string(), 1 << 20);
   ASSERT_TRUE(good.ok());
   const TempFolder folder;
   const auto refused = [&](const std::string& from, const std::string& to) {
@@ -35,16 +35,21 @@ TEST(PlantedProfileFile, ErrorsNameTheLine) {
     return profile.ok() ? "accepted" : profile.error().line();
   };
   EXPECT_EQ(refused("mean = 0.0330", "mean = 0.0330"), "accepted");
-  EXPECT_THAT(refused("mean = 0.0330", "mean = 0.9"), HasSubstr("own.toml:9: mean must be a number from"));
-  EXPECT_THAT(refused("mean = 0.0330", "mean = nan"), HasSubstr("own.toml:9: mean must be a number from"));
-  EXPECT_THAT(refused("mean = 0.0330", "mean = \"all\""), HasSubstr("own.toml:9: mean must be a number"));
-  EXPECT_THAT(refused("mean = 0.0330", "meen = 0.0330"), HasSubstr("mean is missing"));
+  EXPECT_THAT(refused("mean = 0.0330", "mean = 0.9"),
+              HasSubstr("own.toml:9: 'activity.mean' is 0.9; a number"));
+  EXPECT_THAT(refused("mean = 0.0330", "mean = nan"),
+              HasSubstr("own.toml:9: 'activity.mean' is nan; a number"));
+  EXPECT_THAT(refused("mean = 0.0330", "mean = \"all\""),
+              HasSubstr("own.toml:9: 'activity.mean' is 'all'; a number"));
+  EXPECT_THAT(refused("mean = 0.0330", "meen = 0.0330"), HasSubstr("'activity.mean' is missing"));
   EXPECT_THAT(refused("mean = 0.0330", "mean = 0.0330\nmore = 1"),
-              HasSubstr("own.toml:10: unknown key 'more'"));
-  EXPECT_THAT(refused("rank = 128", "rank = 1"), HasSubstr("rank must be a whole number from 2 to"));
-  EXPECT_THAT(refused("rank = 128", "rank = 128.0"), HasSubstr("rank must be a whole number from 2 to"));
-  EXPECT_THAT(refused("[text]", "[texts]"), HasSubstr("the section [text] is missing"));
-  EXPECT_THAT(refused("[text]", "[extra]\n[text]"), HasSubstr("unknown section 'extra'"));
+              HasSubstr("own.toml:10: 'activity.more' is unknown"));
+  EXPECT_THAT(refused("rank = 128", "rank = 1"),
+              HasSubstr("'predictor.rank' is 1; a whole number from 2 to"));
+  EXPECT_THAT(refused("rank = 128", "rank = 128.5"),
+              HasSubstr("'predictor.rank' is 128.5; a whole number from 2 to"));
+  EXPECT_THAT(refused("[text]", "[texts]"), HasSubstr("'text' is missing; a table"));
+  EXPECT_THAT(refused("[text]", "[extra]\n[text]"), HasSubstr("'extra' is unknown; known are activity"));
   EXPECT_THAT(refused("[text]", "[text"), HasSubstr("own.toml:"));
   EXPECT_THAT(refused("run_share = 0.32", "run_share = 0.96"), HasSubstr("together must be at most 1"));
   EXPECT_THAT(refused("false_positives = 0.07", "false_positives = 0.9\n#"), testing::StrEq("accepted"));

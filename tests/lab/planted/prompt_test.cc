@@ -55,7 +55,7 @@ TEST(PlantedPrompt, FilesHoldTheTexts) {
   ASSERT_TRUE(write_planted_prompts(*source, folder.path() + "/m.prompt", *prompts).ok());
   const auto tokenizer = make_tokenizer(*source->vocab(), "planted");
   const auto ids_in = [&](const char* name) {
-    return (*tokenizer)->encode(*read_text_file(folder.path() + name, 1 << 20), true, true);
+    return (*tokenizer)->encode(*read_whole_file(folder.path() + name, 1 << 20), true, true);
   };
   EXPECT_EQ(ids_in("/m.prompt.txt"), (*prompts)[0]);
   EXPECT_EQ(ids_in("/m.prompt-2.txt"), (*prompts)[1]);

@@ -77,27 +77,29 @@ TEST_F(ReproductionFile, SaysWhereItIsWrong) {
     const char* changed;
     const char* says;
   } cases[] = {
-      {"kind = \"P\"", "kind = \"Q\"", "r.toml:12: kind must be one of I, P, O, F, N"},
-      {"tolerance = 10", "tolerance = \"10\"", "r.toml:13: tolerance must be a number"},
+      {"kind = \"P\"", "kind = \"Q\"", "r.toml:12: 'rows.kind' is 'Q'; one of I, P, O, F, N"},
+      {"tolerance = 10", "tolerance = \"10\"", "r.toml:13: 'rows.tolerance' is '10'; a number"},
       {"tolerance = 10\n", "",
        "kind P is judged either by the paper's figure (paper) and a tolerance of it, or"},
       {"tolerance = 10", "tolerance = 10\nleast = 3", "kind P is judged either by the paper's figure"},
       {"tolerance = 10", "least = 3\nmost = 4", "kind P is judged either by the paper's figure"},
       {"paper = 105\n", "", "kind P is judged either by the paper's figure"},
-      {"tolerance = 10", "tolerance = 10\npossible = [3, 1]", "r.toml:14: possible must be two numbers"},
-      {"tolerance = 10", "tolerance = 10\npossible = [3]", "possible must be two numbers"},
+      {"tolerance = 10", "tolerance = 10\npossible = [3, 1]",
+       "r.toml:14: 'rows.possible' is no range; two numbers"},
+      {"tolerance = 10", "tolerance = 10\npossible = [3]", "'rows.possible' is no range; two numbers"},
       {"why = \"nobody walks\"", "why = \"nobody walks\"\nleast = 3", "kind N is not judged"},
       {"run = \"one\"", "run = \"two\"", "there is no [runs.two]"},
-      {"figure = \"step_ms\"\n", "", "figure is missing"},
-      {"why = \"nobody walks\"\n", "", "why is missing"},
-      {"machine = \"m1-max\"\n", "", "machine is missing"},
-      {"set = [\"run.threads=1\"]", "set = [1]", "r.toml:6: set must be an array of strings"},
-      {"[runs.one]", "[runs.one]\ntokens = 0", "tokens must be a whole number from 1 to 1048576"},
+      {"figure = \"step_ms\"\n", "", "'rows.figure' is missing"},
+      {"why = \"nobody walks\"\n", "", "'rows.why' is missing"},
+      {"machine = \"m1-max\"\n", "", "'runs.one.machine' is missing"},
+      {"set = [\"run.threads=1\"]", "set = [1]",
+       "r.toml:6: 'runs.one.set' is of type array; a list of strings"},
+      {"[runs.one]", "[runs.one]\ntokens = 0", "'runs.one.tokens' is 0; a whole number from 1 to 1048576"},
       {"run = \"one\"", "run = \"one\"\nagainst = [\"one\", \"one\"]", "against names two runs"},
       {"run = \"one\"", "run = \"one\"\nover = \"one\"\nagainst = \"one\"", "against names two runs"},
-      {"[runs.one]", "[runs.one]\npartition = 0", "partition must be a whole number from 1"},
-      {"[runs.one]", "[runs.one]\nspeed = 3", "unknown key 'speed'; there are configuration, model"},
-      {"paper = \"A paper\"", "title = \"A paper\"", "'title' is unknown or of the wrong type"},
+      {"[runs.one]", "[runs.one]\npartition = 0", "'runs.one.partition' is 0; a whole number from 1"},
+      {"[runs.one]", "[runs.one]\nspeed = 3", "'runs.one.speed' is unknown; known are configuration, model"},
+      {"paper = \"A paper\"", "title = \"A paper\"", "'paper' is missing; a string"},
   };
   for (const auto& wrong : cases) {
     const auto reproduction = read_with(wrong.old, wrong.changed);
@@ -131,7 +133,7 @@ TEST_F(ReproductionFile, HasAllKinds) {
     const auto reproduction = read(row(each.keys));
     ASSERT_TRUE(reproduction.ok()) << reproduction.error().line();
     EXPECT_EQ(reproduction->rows.front().kind, each.kind);
-    EXPECT_EQ(each.keys[8], letter(each.kind));
+    EXPECT_EQ(std::string(1, each.keys[8]), name(each.kind));
   }
 }
 

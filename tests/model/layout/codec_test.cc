@@ -111,9 +111,9 @@ TEST(Codec, ZeroBlockHasNoNan) {
 
 TEST(Codec, NamesAreFoundAgain) {
   for (const Encoding e : kAllEncodings) {
-    EXPECT_EQ(encoding_by_name(name(e)), e);
+    EXPECT_EQ(by_name<Encoding>(name(e)), e);
   }
-  EXPECT_EQ(encoding_by_name("q5_1"), std::nullopt);
+  EXPECT_EQ(by_name<Encoding>("q5_1"), std::nullopt);
 }
 
 // The naive twin decodes everything.

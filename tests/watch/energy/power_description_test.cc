@@ -75,20 +75,22 @@ TEST_F(Powers, WhatIsMissingOrWrongIsNamed) {
   const Case cases[] = {
       {"grams_per_kwh = 400", "", "'energy.grams_per_kwh' is missing; a number from 0 to 100000 is expected"},
       {"grams_per_kwh = 400", "grams_per_kwh = -1", "'energy.grams_per_kwh' is -1; a number from 0"},
-      {"grams_per_kwh = 400", "grams_per_kwh = \"much\"", "'energy.grams_per_kwh' is none; a number"},
+      {"grams_per_kwh = 400", "grams_per_kwh = \"much\"", "'energy.grams_per_kwh' is 'much'; a number"},
       {"grams_per_kwh = 400", "grams_per_kwh = nan", "'energy.grams_per_kwh' is nan; a number"},
-      {"watts = 6.5", "wats = 6.5",
-       "'energy.flash.wats' is no key of a description; known are watts, embodied_kg, life_years"},
+      {"watts = 6.5", "wats = 6.5", "'energy.flash.watts' is missing"},
       {"watts = 6.5", "watts = inf", "'energy.flash.watts' is inf; a number from 0 to 1000000"},
-      {"cores = 32\n", "", "'energy.processor.cores' is missing; a number from 1 to 65536"},
-      {"cores = 32", "cores = 0", "'energy.processor.cores' is 0; a number from 1"},
+      {"cores = 32\n", "", "'energy.processor.cores' is missing; a whole number from 1 to 65536"},
+      {"cores = 32", "cores = 0", "'energy.processor.cores' is 0; a whole number from 1"},
       {"life_years = 4\n", "", "'energy.processor.life_years' is missing; a number from 0.01 to 1000"},
       {"life_years = 4", "life_years = 0", "'energy.processor.life_years' is 0; a number from 0.01"},
       {"embodied_kg = 20\n", "", "'energy.processor.embodied_kg' is missing"},
-      {"watts_per_gb", "watts", "'energy.dram.watts' is no key of a description; known are watts_per_gb"},
-      {"[energy.flash]", "[energy.ssd]",
-       "'energy.ssd' is no key of a description; known are grams_per_kwh, processor, gpu, dram, flash"},
+      {"watts_per_gb", "watts", "'energy.dram.watts_per_gb' is missing"},
+      {"[energy.flash]", "[energy.ssd]", "'energy.flash' is missing; a table is expected"},
       {"[energy.flash]\nwatts = 6.5\n", "", "'energy.flash' is missing; a table is expected"},
+      {"watts = 6.5", "watts = 6.5\nwats = 6.5",
+       "'energy.flash.wats' is unknown; known are watts, embodied_kg, life_years"},
+      {"grams_per_kwh = 400", "grams_per_kwh = 400\nssd = 2",
+       "'energy.ssd' is unknown; known are grams_per_kwh, processor, gpu, dram, flash"},
       {"[energy.flash]\nwatts", "[energy.other", "box.toml:"},
       {"grams_per_kwh = 400", "grams_per_kwh = 400\nflash = 2", "box.toml:"},
   };
@@ -99,7 +101,8 @@ TEST_F(Powers, WhatIsMissingOrWrongIsNamed) {
     EXPECT_THAT(power.error().line(), HasSubstr(wrong.says));
     EXPECT_THAT(power.error().line(), HasSubstr(folder_.path()));
   }
-  EXPECT_THAT(read_power(file("energy = 5\n")).error().line(), HasSubstr("'energy' is no table"));
+  EXPECT_THAT(read_power(file("energy = 5\n")).error().line(),
+              HasSubstr("'energy' is 5; a table is expected"));
   EXPECT_THAT(read_power(file("[flash]\n")).error().line(), HasSubstr("has no table [energy]"));
   EXPECT_EQ(read_power("no-such-machine").code(), Code::not_found);
 }

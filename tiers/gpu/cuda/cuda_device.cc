@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "core/agent/joint_run.h"
@@ -69,14 +71,31 @@ Status CudaDevice::no_room(const std::string& what, uint64_t bytes) const {
 }
 
 Status CudaDevice::prepare(const ComputePlan& plan) {
-  const auto refuse = [&](const std::string& why) {
-    return Error{Code::unsupported, options_.table + ".backend", why};
-  };
+  TIERD_TRY(choose_device(plan));
+  recodings_ = recodings_of(plan);
+  for (const auto& recoding : recodings_) {
+    if (recoding && recoding->largest_piece() > Transfer::kBlockBytes) {
+      return Error{Code::unsupported, options_.table + ".recode",
+                   "rows of these experts are too long to be encoded anew on their way"};
+    }
+  }
+  TIERD_TRY(open_signals());
+  TIERD_ASSIGN(given_, ReservedMemory::reserve(buffer_offsets(plan).back()));
+  TIERD_TRY(allocate(plan));
+  return prepare_direct();
+}
+
+Error CudaDevice::unusable(const std::string& why) const {
+  return {Code::unsupported, options_.table + ".backend", why};
+}
+
+// Selects the device for this thread and checks that it can compute the plan.
+Status CudaDevice::choose_device(const ComputePlan& plan) {
   int devices = 0;
   const cudaError_t counted = cudaGetDeviceCount(&devices);
   if (counted != cudaSuccess)
-    return refuse("no CUDA device answers (" + text_of(counted) +
-                  "): install a driver that has CUDA 13, or say \"host\"");
+    return unusable("no CUDA device answers (" + text_of(counted) +
+                    "): install a driver that has CUDA 13, or say \"host\"");
   if (options_.ordinal >= devices)
     return Error{Code::invalid_argument, options_.table + ".device",
                  "there are " + std::to_string(devices) + " devices, numbered from 0"};
@@ -85,24 +104,20 @@ Status CudaDevice::prepare(const ComputePlan& plan) {
   outcome.then([&] { return cudaSetDevice(options_.ordinal); });
   outcome.then([&] { return cudaGetDeviceProperties(&properties, options_.ordinal); });
   if (!outcome.ok())
-    return refuse(device_name(options_.ordinal) + " does not answer (" + text_of(outcome.error()) + ")");
+    return unusable(device_name(options_.ordinal) + " does not answer (" + text_of(outcome.error()) + ")");
   backend_ = std::string("cuda, ") + properties.name + " (sm_" + std::to_string(properties.major) +
              std::to_string(properties.minor) + ")";
   if (properties.major < kLeastMajor)
-    return refuse(std::string(properties.name) + " has compute capability " +
-                  std::to_string(properties.major) + "." + std::to_string(properties.minor) +
-                  ", at least 8.0 is needed: say \"host\"");
+    return unusable(std::string(properties.name) + " has compute capability " +
+                    std::to_string(properties.major) + "." + std::to_string(properties.minor) +
+                    ", at least 8.0 is needed: say \"host\"");
   if (plan.attention.head_dim > kMostHeadDim)
-    return refuse("heads of " + std::to_string(plan.attention.head_dim) +
-                  " values are not computed there, at most " + std::to_string(kMostHeadDim) + " are");
+    return unusable("heads of " + std::to_string(plan.attention.head_dim) +
+                    " values are not computed there, at most " + std::to_string(kMostHeadDim) + " are");
+  return {};
+}
 
-  recodings_ = recodings_of(plan);
-  for (const auto& recoding : recodings_) {
-    if (recoding && recoding->largest_piece() > Transfer::kBlockBytes) {
-      return Error{Code::unsupported, options_.table + ".recode",
-                   "rows of these experts are too long to be encoded anew on their way"};
-    }
-  }
+Status CudaDevice::open_signals() {
   ready_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
   for (Descriptor& rung : rung_) {
     rung = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -110,12 +125,16 @@ Status CudaDevice::prepare(const ComputePlan& plan) {
     if (!ready_.open() || !rung.open() || epoll_ctl(ready_.get(), EPOLL_CTL_ADD, rung.get(), &readable) != 0)
       return Error{Code::io_error, "gpu", std::strerror(errno)};
   }
-  TIERD_ASSIGN(given_, ReservedMemory::reserve(buffer_offsets(plan).back()));
+  return {};
+}
+
+Status CudaDevice::allocate(const ComputePlan& plan) {
+  Outcome outcome;
   for (Stream& s : streams_) outcome.then([&] { return s.create(); });
   for (Event& e : events_) outcome.then([&] { return e.create(); });
   outcome.then([&] { return announcing_.create(); });
   if (!outcome.ok())
-    return refuse(device_name(options_.ordinal) + " cannot be used (" + text_of(outcome.error()) + ")");
+    return unusable(device_name(options_.ordinal) + " cannot be used (" + text_of(outcome.error()) + ")");
 
   const uint64_t all = CudaExecutor::device_bytes(plan) + options_.staging_bytes + options_.tensor_bytes +
                        kEngines * Transfer::device_bytes() + Expansion::device_bytes(plan) +
@@ -128,13 +147,13 @@ Status CudaDevice::prepare(const ComputePlan& plan) {
   if (outcome.error() == cudaErrorMemoryAllocation)
     return no_room("KV cache, activations, staging and small tensors", all);
   if (!outcome.ok())
-    return refuse(device_name(options_.ordinal) + " cannot be used (" + text_of(outcome.error()) + ")");
+    return unusable(device_name(options_.ordinal) + " cannot be used (" + text_of(outcome.error()) + ")");
   const uint64_t end = options_.arena_bytes + options_.staging_bytes + options_.tensor_bytes;
   TIERD_ASSIGN(memory_, MappedMemory::reserve(end, options_.ordinal));
   if (!memory_->map({options_.arena_bytes, end}).ok())
     return no_room("KV cache, activations, staging and small tensors", all);
   executor_->set_memory(memory_->data(), options_.tensors);
-  return prepare_direct();
+  return {};
 }
 
 // Returns NULL if the library is not found: our own kernels then compute large batches too. Error: no_space.
@@ -384,6 +403,130 @@ Done CudaDevice::end(Running running) {
   }
   running.done.done_ns = clock_.now_ns();
   return running.done;
+}
+
+void CudaDevice::move(Engine engine, Running& running) {
+  const Message& message = running.request.message;
+  if ((message.flags & kRecode) == 0) return move_slots(engine, running);
+  if (message.edition < recodings_.size() && recodings_[message.edition])
+    return recode(engine, running, *recodings_[message.edition]);
+  expand(engine, running);
+}
+
+// Moves the units before the first one that cannot be moved.
+void CudaDevice::move_slots(Engine engine, Running& running) {
+  const auto& [message, payload, since] = running.request;
+  const MovedSlots slots{payload.units, message.unit_bytes, payload.lengths};
+  const uint64_t end = options_.arena_bytes + options_.staging_bytes;
+  const bool inside = message.from == options_.memory;
+  const std::span<const std::byte> source = inside ? std::span<const std::byte>(memory_->data(), end)
+                                                   : std::span<const std::byte>(pools_.memory(message.from));
+  size_t good = 0;
+  for (; good < payload.units.size(); ++good) {
+    const Unit& unit = payload.units[good];
+    const uint64_t to = unit.place * kPlaceUnit, bytes = slots.length(good);
+    if (unit.unit * kPlaceUnit + bytes > source.size() || to + bytes > end) {
+      running.done.status = DoneStatus::invalid_argument;
+      running.done.first_bad = static_cast<uint32_t>(good);
+      break;
+    }
+    if (inside) map(running, {unit.unit * kPlaceUnit, unit.unit * kPlaceUnit + bytes});
+    map(running, {to, to + bytes});
+    if (running.done.status != DoneStatus::ok) break;
+    running.done.bytes += bytes;
+  }
+  running.done.n_done = static_cast<uint32_t>(good);
+  if (inside) {
+    // Copies are queued one after the other: a slot may be emptied by one copy and filled by the next.
+    running.queued = good != 0;
+    for (size_t i = 0; i < good; ++i) {
+      const Unit& unit = slots.units[i];
+      if (unit.unit == unit.place) continue;
+      running.outcome.then([&] {
+        return cudaMemcpyAsync(memory_->data() + unit.place * kPlaceUnit,
+                               memory_->data() + unit.unit * kPlaceUnit, slots.length(i),
+                               cudaMemcpyDeviceToDevice, stream(engine));
+      });
+    }
+  } else if (good != 0) {
+    running.queued = running.transfers = true;
+    transfer(engine).begin(slots.first(good), source.data(), memory_->data(), *host_);
+    bool over = false;
+    running.outcome.then([&] { return transfer(engine).advance(stream(engine), over); });
+  }
+}
+
+void CudaDevice::refuse(Running& running, size_t unit) {
+  running.done.status = DoneStatus::invalid_argument;
+  running.done.first_bad = static_cast<uint32_t>(unit);
+}
+
+void CudaDevice::recode(Engine engine, Running& running, const NeuronRecoding& recoding) {
+  const auto& [message, payload, since] = running.request;
+  const std::span<const std::byte> source = pools_.memory(message.from);
+  const uint64_t end = options_.arena_bytes + options_.staging_bytes;
+  if (message.from == options_.memory || payload.neurons.size() != payload.units.size() ||
+      message.unit_bytes < recoding.from_bytes())
+    return refuse(running, 0);
+  for (size_t i = 0; i < payload.units.size(); ++i) {
+    const uint64_t from = payload.units[i].unit * kPlaceUnit, to = payload.units[i].place * kPlaceUnit;
+    if (from + recoding.from_bytes() > source.size() || to + recoding.to_bytes() > end)
+      return refuse(running, i);
+    map(running, {to, to + recoding.to_bytes()});
+    if (running.done.status != DoneStatus::ok) return;
+  }
+  running.done.n_done = static_cast<uint32_t>(payload.units.size());
+  running.done.bytes = payload.units.size() * recoding.to_bytes();
+  if (payload.units.empty()) return;
+  running.queued = running.transfers = true;
+  transfer(engine).begin(payload.units, recoding, source.data(), memory_->data(), *host_);
+  bool over = false;
+  running.outcome.then([&] { return transfer(engine).advance(stream(engine), over); });
+}
+
+void CudaDevice::expand(Engine engine, Running& running) {
+  const auto& [message, payload, since] = running.request;
+  const std::span<const std::byte> source = pools_.memory(message.from);
+  const uint64_t end = options_.arena_bytes + options_.staging_bytes;
+  if (engine != Engine::copy || message.from == options_.memory || !expansion_.has(message.edition) ||
+      payload.neurons.size() != payload.units.size())
+    return refuse(running, 0);
+  for (size_t i = 0; i < payload.units.size(); ++i) {
+    const Unit& unit = payload.units[i];
+    const uint32_t neuron = payload.neurons[i];
+    if (neuron >= expansion_.neurons(message.edition)) return refuse(running, i);
+    const uint64_t from = unit.unit * kPlaceUnit, to = unit.place * kPlaceUnit;
+    const uint64_t landing_end = to + expansion_.dense_bytes(message.edition, neuron);
+    if (expansion_.compressed_bytes(message.edition, neuron) > message.unit_bytes ||
+        from + message.unit_bytes > source.size() || landing_end > end)
+      return refuse(running, i);
+    map(running, {to, landing_end});
+    if (running.done.status != DoneStatus::ok) return;
+    running.done.bytes += expansion_.crossing_bytes(message.edition, neuron);
+  }
+  running.done.n_done = static_cast<uint32_t>(payload.units.size());
+  if (payload.units.empty()) return;
+  running.outcome.then([&] {
+    return expansion_.begin({.edition = message.edition,
+                             .units = payload.units,
+                             .neurons = payload.neurons,
+                             .bytes = message.unit_bytes,
+                             .source = source.data(),
+                             .memory = memory_->data()},
+                            *host_, stream(engine));
+  });
+  if (!running.outcome.ok()) return;
+  running.queued = running.transfers = running.expands = true;
+  running.outcome.then([&] { return advance(engine, running); });
+}
+
+// When the whole move is queued, records the event that signals its end.
+cudaError_t CudaDevice::advance(Engine engine, Running& running) {
+  bool queued = false;
+  const cudaError_t error = expansion_.advance(transfer(engine), stream(engine), queued);
+  if (error != cudaSuccess || !queued) return error;
+  running.transfers = running.expands = false;
+  return cudaEventRecord(event(engine), stream(engine));
 }
 
 }  // namespace tierd::cuda

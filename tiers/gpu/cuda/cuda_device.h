@@ -70,6 +70,10 @@ class CudaDevice final : public Device {
   CudaDevice(const DeviceOptions& options, PoolTable& pools, const Clock& clock,
              std::unique_ptr<HostWork> host);
   Status prepare(const ComputePlan& plan);
+  Status choose_device(const ComputePlan& plan);
+  Status open_signals();
+  Status allocate(const ComputePlan& plan);
+  Error unusable(const std::string& why) const;
   Status prepare_direct();
   Result<std::unique_ptr<BatchProducts>> batch_products(const ComputePlan& plan);
   bool mapped(const MappedMemory::Range& range);

@@ -3,12 +3,14 @@
 // then selects from.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
@@ -91,6 +93,9 @@ class DrawnStates final : public Recording {
 };
 
 enum class Drawn : uint8_t { sets, states };
+constexpr std::array<std::string_view, 2> names_of(Drawn) {
+  return {"sets", "states"};
+}
 
 // `sequences`: continued at once. Errors: those of read_activity_profile, and of DrawnSets or DrawnStates.
 Result<std::unique_ptr<Recording>> draw_activity(const std::string& profile, Drawn drawn,

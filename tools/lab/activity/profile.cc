@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "core/base/named_toml.h"
-#include "core/base/toml_sections.h"
+#include "core/base/toml_fields.h"
 #include "core/model/shape_file.h"
 
 namespace tierd {
@@ -37,35 +37,38 @@ Result<ActivityProfile> read_activity_profile(const std::string& name) {
   TIERD_ASSIGN(const NamedToml file, read_named_toml(profiles_folder(), name, "activity profile"));
   ActivityProfile p;
   p.name = file.path.stem().string();
-  TomlSections sections(file.table, file.path.string());
-  sections.section("rates");
-  sections.number("a", p.rates.a, kLeastExponent, kMostExponent);
-  sections.number("b", p.rates.b, kLeastExponent, kMostExponent);
-  sections.end_section();
-  sections.section("time");
-  sections.number("lambda", p.lambda, 0.0, 1.0);
-  sections.end_section();
-  sections.section("text");
-  sections.number("chi", p.chi, 0.0, 1.0);
-  sections.number("eta", p.eta, 0.0, 1.0);
-  sections.number("blocks", p.blocks, 1u, kMostBlocks);
-  sections.end_section();
-  sections.section("layers");
-  sections.number("kappa", p.kappa, 0.0, 1.0);
-  sections.number("shift", p.shift, 0.0, 0.5);
-  sections.end_section();
-  if (sections.optional_section("depth")) {
+  TomlFields fields(file.table, file.path.string());
+  TomlFields rates = fields.table("rates");
+  p.rates.a = rates.number("a", kLeastExponent, kMostExponent);
+  p.rates.b = rates.number("b", kLeastExponent, kMostExponent);
+  rates.end();
+  TomlFields time = fields.table("time");
+  p.lambda = time.number("lambda", 0, 1);
+  time.end();
+  TomlFields text = fields.table("text");
+  p.chi = text.number("chi", 0, 1);
+  p.eta = text.number("eta", 0, 1);
+  p.blocks = text.whole("blocks", 1, kMostBlocks);
+  text.end();
+  TomlFields layers = fields.table("layers");
+  p.kappa = layers.number("kappa", 0, 1);
+  p.shift = layers.number("shift", 0, 0.5);
+  layers.end();
+  if (fields.has("depth")) {
+    TomlFields of_depth = fields.table("depth");
     DepthShares& depth = p.depth.emplace();
-    sections.number("first", depth.first, 1e-4, 1e4);
-    sections.number("middle", depth.middle, 1e-4, 1e4);
-    sections.number("last", depth.last, 1e-4, 1e4);
-    sections.end_section();
+    depth.first = of_depth.number("first", 1e-4, 1e4);
+    depth.middle = of_depth.number("middle", 1e-4, 1e4);
+    depth.last = of_depth.number("last", 1e-4, 1e4);
+    of_depth.end();
   }
-  if (sections.optional_section("hidden")) {
-    sections.number("cosine", p.cosine.emplace(), 0.0, 1.0);
-    sections.end_section();
+  if (fields.has("hidden")) {
+    TomlFields hidden = fields.table("hidden");
+    p.cosine = hidden.number("cosine", 0, 1);
+    hidden.end();
   }
-  TIERD_TRY(sections.end());
+  fields.end();
+  TIERD_TRY(fields.status());
   return p;
 }
 

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "core/base/random.h"
+
 namespace tierd {
 
 // The purpose of random bits. The numbers determine the values of a seed: never renumber.
@@ -21,21 +23,13 @@ enum class DrawnFor : uint32_t {
   hidden_state = 10,
 };
 
-// A bijection of 64 bits: the finaliser of splitmix64.
-inline uint64_t mix_bits(uint64_t z) {
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-  return z ^ (z >> 31);
-}
-
 class RandomBits {
  public:
   // `layer` and `place` distinguish streams of one purpose, such as that of a token of a sequence.
   RandomBits(uint64_t seed, DrawnFor purpose, uint32_t layer, uint64_t place)
-      : key_(mix_bits(mix_bits(mix_bits(seed + kGolden) ^ (uint64_t{layer} << 32 | uint32_t(purpose))) ^
-                      place)) {}
+      : key_(mix_bits(mix_bits(splitmix64(seed) ^ (uint64_t{layer} << 32 | uint32_t(purpose))) ^ place)) {}
 
-  uint64_t word(uint64_t counter) const { return mix_bits(key_ + (counter + 1) * kGolden); }
+  uint64_t word(uint64_t counter) const { return splitmix64(key_, counter); }
   // Returns the upper half of a word, uniform over 32 bits.
   uint32_t half(uint64_t counter) const { return static_cast<uint32_t>(word(counter) >> 32); }
   // Returns a number uniform in [0, bound), bound > 0; its bias is below 2^-32 times the bound.
@@ -60,7 +54,6 @@ class RandomBits {
   }
 
  private:
-  static constexpr uint64_t kGolden = 0x9e3779b97f4a7c15ull;
   uint64_t key_;
 };
 

@@ -278,7 +278,7 @@ Status read_json_lines(Lines& lines, Routing& routing, Reach& reach) {
 }  // namespace
 
 Result<Routing> read_routing(const std::string& path, uint32_t experts) {
-  TIERD_ASSIGN(const std::string text, read_text_file(path, kMostFileBytes));
+  TIERD_ASSIGN(const std::string text, read_whole_file(path, kMostFileBytes));
   Routing routing;
   Lines lines(text, path);
   Reach reach;

@@ -10,18 +10,6 @@
 
 namespace tierd {
 
-std::string_view name(PartitionMethod method) {
-  switch (method) {
-    case PartitionMethod::ilp:
-      return "ilp";
-    case PartitionMethod::greedy:
-      return "greedy";
-    case PartitionMethod::random:
-      return "random";
-  }
-  return "";
-}
-
 double PartitionResult::gap() const {
   return cost.seconds > 0 ? std::max(0.0, 1 - bound / cost.seconds) : 0;
 }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "core/base/enum_names.h"
 #include "core/base/result.h"
 #include "tools/lab/partition/integer_program.h"
 #include "tools/lab/partition/partition_problem.h"
@@ -13,7 +14,9 @@
 namespace tierd {
 
 enum class PartitionMethod : uint8_t { ilp, greedy, random };
-std::string_view name(PartitionMethod method);
+constexpr std::array<std::string_view, 3> names_of(PartitionMethod) {
+  return {"ilp", "greedy", "random"};
+}
 
 struct PartitionOptions {
   PartitionMethod method = PartitionMethod::ilp;

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <span>
 
+#include "core/base/random.h"
+
 namespace tierd {
 
 // The purpose of a random number. The numbers determine the values of a seed: never renumber.
@@ -38,16 +40,10 @@ struct RandomKey {
   uint32_t b = 0;
 };
 
-// Applies splitmix64's finaliser to seed, layer and tensor, then to the row.
+// Applies splitmix64 to seed, layer and tensor, then to the row.
 inline RandomKey random_key(uint64_t seed, uint32_t layer, Drawn tensor, uint64_t row) {
-  const auto mix = [](uint64_t z) {
-    z += 0x9e3779b97f4a7c15ull;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return z ^ (z >> 31);
-  };
   const uint64_t place = uint64_t{layer} << 32 | static_cast<uint32_t>(tensor);
-  const uint64_t key = mix(mix(mix(seed) ^ place) ^ row);
+  const uint64_t key = splitmix64(splitmix64(splitmix64(seed) ^ place) ^ row);
   return {static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)};
 }
 

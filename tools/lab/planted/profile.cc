@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "core/base/named_toml.h"
-#include "core/base/toml_sections.h"
+#include "core/base/toml_fields.h"
 #include "core/model/shape_file.h"
 
 namespace tierd {
@@ -38,34 +38,35 @@ Result<PlantedProfile> read_planted_profile(const std::string& name) {
   TIERD_ASSIGN(const NamedToml file, read_named_toml(planted_profiles_folder(), name, "sparsity profile"));
   PlantedProfile p;
   p.name = file.path.stem().string();
-  TomlSections reader(file.table, file.path.string());
-  reader.section("activity");
-  reader.number("first", p.first, kLeastShare, 0.5);
-  reader.number("middle", p.middle, kLeastShare, 0.5);
-  reader.number("last", p.last, kLeastShare, 0.5);
-  reader.number("mean", p.mean, kLeastShare, 0.5);
-  reader.end_section();
-  reader.section("predictor");
-  reader.number("false_negatives", p.false_negatives, kLeastShare, 0.9);
-  reader.number("false_positives", p.false_positives, kLeastShare, 0.9);
-  reader.number("threshold_spread", p.threshold_spread, 0.0, 10.0);
-  reader.number("rank", p.rank, 2u, kMostRank);
-  reader.number("last_rank", p.last_rank, 2u, kMostRank);
-  reader.number("last_share", p.last_share, 0.0, 1.0);
-  reader.end_section();
-  reader.section("text");
-  reader.number("document_share", p.document_share, 0.0, 1.0);
-  reader.number("run_share", p.run_share, 0.0, 1.0);
-  reader.number("run_length", p.run_length, 1.0, 1024.0);
-  reader.end_section();
-  reader.section("network");
-  reader.number("norm_shift", p.norm_shift, 1e-3, 10.0);
-  reader.number("ffn_variance", p.ffn_variance, 0.0, 10.0);
-  reader.number("attention_variance", p.attention_variance, 0.0, 10.0);
-  reader.number("score_variance", p.score_variance, 0.0, 100.0);
-  reader.number("position_variance", p.position_variance, 0.0, 10.0);
-  reader.end_section();
-  TIERD_TRY(reader.end());
+  TomlFields fields(file.table, file.path.string());
+  TomlFields activity = fields.table("activity");
+  p.first = activity.number("first", kLeastShare, 0.5);
+  p.middle = activity.number("middle", kLeastShare, 0.5);
+  p.last = activity.number("last", kLeastShare, 0.5);
+  p.mean = activity.number("mean", kLeastShare, 0.5);
+  activity.end();
+  TomlFields predictor = fields.table("predictor");
+  p.false_negatives = predictor.number("false_negatives", kLeastShare, 0.9);
+  p.false_positives = predictor.number("false_positives", kLeastShare, 0.9);
+  p.threshold_spread = predictor.number("threshold_spread", 0, 10);
+  p.rank = predictor.whole("rank", 2, kMostRank);
+  p.last_rank = predictor.whole("last_rank", 2, kMostRank);
+  p.last_share = predictor.number("last_share", 0, 1);
+  predictor.end();
+  TomlFields text = fields.table("text");
+  p.document_share = text.number("document_share", 0, 1);
+  p.run_share = text.number("run_share", 0, 1);
+  p.run_length = text.number("run_length", 1, 1024);
+  text.end();
+  TomlFields network = fields.table("network");
+  p.norm_shift = network.number("norm_shift", 1e-3, 10);
+  p.ffn_variance = network.number("ffn_variance", 0, 10);
+  p.attention_variance = network.number("attention_variance", 0, 10);
+  p.score_variance = network.number("score_variance", 0, 100);
+  p.position_variance = network.number("position_variance", 0, 10);
+  network.end();
+  fields.end();
+  TIERD_TRY(fields.status());
   TIERD_TRY(check(p, file.path.string()));
   return p;
 }

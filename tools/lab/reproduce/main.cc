@@ -134,7 +134,7 @@ int run(int argc, char** argv) {
   line.flag("-q,--quiet", options.quiet, "no progress, and no line about the time it took");
   if (const auto status = line.parse(argc, argv)) return *status;
   const Result<bool> passes = reproduce_all(options);
-  if (passes.ok()) return *passes ? 0 : 1;
+  if (passes.ok()) return *passes ? 0 : kFailed;
   say("tier-reproduce: " + passes.error().line());
   return exit_code(passes.error());
 }

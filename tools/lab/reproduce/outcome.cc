@@ -155,7 +155,7 @@ json reproduced_json(const std::vector<Reproduced>& papers, uint64_t seed) {
                       {"paper", known(row.paper)},
                       {"ours", known(outcome.ours)},
                       {"error_percent", known(outcome.error)},
-                      {"kind", std::string(1, letter(row.kind))},
+                      {"kind", name(row.kind)},
                       {"tolerance_percent", row.tolerance},
                       {"least", known(row.least)},
                       {"most", known(row.most)},

@@ -12,146 +12,56 @@
 #include <utility>
 
 #include "core/base/named_toml.h"
+#include "core/base/toml_fields.h"
 #include "core/model/shape_file.h"
 
 namespace tierd {
 namespace {
 
-constexpr std::array<std::string_view, kRowKinds> kKindLetters = {"I", "P", "O", "F", "N"};
-constexpr int64_t kMostTokens = 1 << 20;
+constexpr uint32_t kMostTokens = 1 << 20;
 
 std::filesystem::path folder() {
   return shapes_folder().parent_path() / "reproduction";
 }
 
-// The keys of one table. Only the first error is kept.
-class Fields {
- public:
-  Fields(const toml::table& table, std::string file) : table_(table), file_(std::move(file)) {}
+constexpr double kMostFigure = 1e300;
 
-  void text(std::string_view key, std::string& field, bool required = false) {
-    const toml::node* const node = find(key, required);
-    if (node == nullptr) return;
-    if (const auto* string = node->as_string()) {
-      field = string->get();
-    } else {
-      fail(node, fmt::format("{} must be a string", key));
-    }
-  }
-  void number(std::string_view key, std::optional<double>& field) {
-    const toml::node* const node = find(key, false);
-    if (node == nullptr) return;
-    field = node->value<double>();
-    if (!node->is_number() || !std::isfinite(*field)) fail(node, fmt::format("{} must be a number", key));
-  }
-  void number(std::string_view key, double& field) {
-    std::optional<double> read = field;
-    number(key, read);
-    field = read.value_or(field);
-  }
-  void range(std::string_view key, std::optional<std::pair<double, double>>& field) {
-    const toml::node* const node = find(key, false);
-    if (node == nullptr) return;
-    const toml::array* const array = node->as_array();
-    std::optional<double> least, most;
-    if (array != nullptr && array->size() == 2) {
-      least = array->get(0)->value<double>();
-      most = array->get(1)->value<double>();
-    }
-    if (!least || !most || !(*least < *most))
-      return fail(node, fmt::format("{} must be two numbers, the lower one first", key));
-    field = {*least, *most};
-  }
-  void count(std::string_view key, uint32_t& field, int64_t least) {
-    const toml::node* const node = find(key, false);
-    if (node == nullptr) return;
-    const int64_t value = node->is_integer() ? node->as_integer()->get() : -1;
-    if (value < least || value > kMostTokens)
-      return fail(node, fmt::format("{} must be a whole number from {} to {}", key, least, kMostTokens));
-    field = static_cast<uint32_t>(value);
-  }
-  void texts(std::string_view key, std::vector<std::string>& field) {
-    const toml::node* const node = find(key, false);
-    if (node == nullptr) return;
-    const toml::array* const array = node->as_array();
-    if (array == nullptr || !array->is_homogeneous<std::string>())
-      return fail(node, fmt::format("{} must be an array of strings", key));
-    for (const toml::node& element : *array) field.push_back(element.as_string()->get());
-  }
-  // Reads one string, or several.
-  void names(std::string_view key, std::vector<std::string>& field, bool required) {
-    const toml::node* const node = find(key, required);
-    if (node == nullptr) return;
-    if (const auto* string = node->as_string()) {
-      field.push_back(string->get());
-    } else {
-      texts(key, field);
-    }
-  }
-  void kind(RowKind& field) {
-    std::string letter;
-    text("kind", letter, true);
-    const auto* const found = std::ranges::find(kKindLetters, letter);
-    if (found == kKindLetters.end()) {
-      fail(table_.get("kind"), fmt::format("kind must be one of {}", fmt::join(kKindLetters, ", ")));
-    } else {
-      field = static_cast<RowKind>(found - kKindLetters.begin());
-    }
-  }
-  void fail(const toml::node* node, std::string detail) {
-    if (!status_.ok()) return;
-    const toml::node& at = node != nullptr ? *node : static_cast<const toml::node&>(table_);
-    status_ =
-        Error{Code::invalid_argument, fmt::format("{}:{}", file_, at.source().begin.line), std::move(detail)};
-  }
-  // Call after the last key: reports unknown keys.
-  Status end() {
-    for (const auto& [key, node] : table_) {
-      if (std::ranges::find(known_, key.str()) != known_.end()) continue;
-      fail(&node, fmt::format("unknown key '{}'; there are {}", key.str(), fmt::join(known_, ", ")));
-    }
-    return status_;
-  }
+void read_number(TomlFields& fields, std::string_view key, std::optional<double>& field) {
+  if (fields.has(key)) field = fields.number(key, -kMostFigure, kMostFigure);
+}
 
- private:
-  const toml::node* find(std::string_view key, bool required) {
-    known_.push_back(key);
-    const toml::node* const node = table_.get(key);
-    if (node == nullptr && required) fail(nullptr, fmt::format("{} is missing", key));
-    return status_.ok() ? node : nullptr;
-  }
+void read_range(TomlFields& fields, std::string_view key, std::optional<std::pair<double, double>>& field) {
+  if (!fields.has(key)) return;
+  const std::vector<double> range = fields.numbers(key, -kMostFigure, kMostFigure);
+  if (range.size() != 2 || range[0] >= range[1])
+    return fields.fail(key, "is no range; two numbers, the lower one first, are expected");
+  field = {range[0], range[1]};
+}
 
-  const toml::table& table_;
-  std::string file_;
-  std::vector<std::string_view> known_;
-  Status status_;
-};
+// Reads one string, or several.
+std::vector<std::string> read_names(TomlFields& fields, std::string_view key) {
+  if (fields.is_text(key)) return {fields.text(key)};
+  return fields.texts(key);
+}
 
-Result<DescribedRun> read_run(const std::string& name, const toml::table& table, const std::string& file) {
+DescribedRun read_run(const std::string& name, TomlFields fields) {
   DescribedRun run;
   run.name = name;
-  Fields fields(table, file);
-  fields.text("configuration", run.configuration, true);
-  fields.text("model", run.model, true);
-  fields.text("machine", run.machine, true);
-  fields.text("activity", run.activity);
-  std::string drawn = "sets";
-  fields.text("draws", drawn);
-  fields.count("partition", run.partition, 1);
-  fields.count("sequences", run.sequences, 1);
-  fields.count("prompt", run.prompt, 0);
-  fields.count("warming", run.warming, 0);
-  fields.count("tokens", run.tokens, 1);
-  fields.count("text", run.text, 0);
-  fields.texts("set", run.settings);
-  TIERD_TRY(fields.end());
-  if (drawn != "sets" && drawn != "states")
-    return Error{Code::invalid_argument, file,
-                 fmt::format("runs.{}.draws is '{}'; expected sets or states", name, drawn)};
-  if (drawn == "states") run.drawn = Drawn::states;
-  if (drawn == "states" && run.activity.empty())
-    return Error{Code::invalid_argument, file,
-                 fmt::format("runs.{}.draws is of its activity, which is missing", name)};
+  run.configuration = fields.text("configuration");
+  run.model = fields.text("model");
+  run.machine = fields.text("machine");
+  fields.read("activity", run.activity);
+  if (fields.has("draws")) run.drawn = fields.one_of<Drawn>("draws");
+  fields.read("partition", run.partition, 1, kMostTokens);
+  fields.read("sequences", run.sequences, 1, kMostTokens);
+  fields.read("prompt", run.prompt, 0, kMostTokens);
+  fields.read("warming", run.warming, 0, kMostTokens);
+  fields.read("tokens", run.tokens, 1, kMostTokens);
+  fields.read("text", run.text, 0, kMostTokens);
+  if (fields.has("set")) run.settings = fields.texts("set");
+  if (fields.has("draws") && run.activity.empty())
+    fields.fail("draws", "is of the activity, which is missing");
+  fields.end();
   return run;
 }
 
@@ -191,7 +101,7 @@ std::string judging_error(const Row& row) {
         "kind {} is judged either by the paper's figure (paper) and a tolerance of it, or by the paper's "
         "range (least "
         "and most); one bound alone is an order, kind O",
-        letter(row.kind));
+        name(row.kind));
   }
   const auto [possible_least, possible_most] = possible_of(row);
   const auto [least, most] = accepted_of(row);
@@ -203,44 +113,44 @@ std::string judging_error(const Row& row) {
       possible_least, possible_most);
 }
 
-Result<Row> read_row(const toml::table& table, const Reproduction& of, const std::string& file) {
+Row read_row(TomlFields& fields, const Reproduction& of) {
   Row row;
-  Fields fields(table, file);
-  fields.text("what", row.what, true);
-  fields.text("source", row.source, true);
-  fields.text("unit", row.unit);
-  fields.number("paper", row.paper);
-  fields.number("least", row.least);
-  fields.number("most", row.most);
-  fields.range("possible", row.possible);
-  fields.kind(row.kind);
-  fields.number("tolerance", row.tolerance);
-  const bool runs = row.kind != RowKind::none;
-  fields.names("run", row.runs, runs);
-  fields.text("figure", row.figure, runs || !row.runs.empty());
-  fields.names("over", row.over, false);
-  fields.names("against", row.against, false);
-  fields.number("times", row.times);
-  fields.text("why", row.why, !runs);
+  row.what = fields.text("what");
+  row.source = fields.text("source");
+  fields.read("unit", row.unit);
+  read_number(fields, "paper", row.paper);
+  read_number(fields, "least", row.least);
+  read_number(fields, "most", row.most);
+  read_range(fields, "possible", row.possible);
+  row.kind = fields.one_of<RowKind>("kind");
+  fields.read("tolerance", row.tolerance, -kMostFigure, kMostFigure);
+  const bool judged = row.kind != RowKind::none;
+  if (judged || fields.has("run")) row.runs = read_names(fields, "run");
+  if (judged || !row.runs.empty()) row.figure = fields.text("figure");
+  fields.read("figure", row.figure);
+  if (fields.has("over")) row.over = read_names(fields, "over");
+  if (fields.has("against")) row.against = read_names(fields, "against");
+  fields.read("times", row.times, -kMostFigure, kMostFigure);
+  if (!judged) row.why = fields.text("why");
+  fields.read("why", row.why);
   for (const auto* names : {&row.runs, &row.over, &row.against}) {
     for (const std::string& name : *names) {
       if (std::ranges::find(of.runs, name, &DescribedRun::name) != of.runs.end()) continue;
-      fields.fail(nullptr, fmt::format("there is no [runs.{}]", name));
+      fields.fail("", fmt::format("there is no [runs.{}]", name));
     }
   }
   if (!row.over.empty() && row.over.size() != row.runs.size())
-    fields.fail(nullptr, fmt::format("over names {} runs, and run {}", row.over.size(), row.runs.size()));
+    fields.fail("", fmt::format("over names {} runs, and run {}", row.over.size(), row.runs.size()));
   if (!row.against.empty() && (row.against.size() != 2 || row.over.empty()))
-    fields.fail(nullptr, "against names two runs, by whose quotient that of run and over is divided");
-  if (const std::string error = judging_error(row); !error.empty()) fields.fail(nullptr, error);
+    fields.fail("", "against names two runs, by whose quotient that of run and over is divided");
+  if (const std::string error = judging_error(row); !error.empty()) fields.fail("", error);
   for (const Row& other : of.rows) {
     if (row.kind != RowKind::prediction || other.kind != row.kind || !same_figure(row, other)) continue;
-    fields.fail(nullptr,
-                fmt::format("'{}' is predicted by the same figure of the same run; one of the two can be "
-                            "kind P",
-                            other.what));
+    fields.fail("", fmt::format("'{}' is predicted by the same figure of the same run; one of the two can be "
+                                "kind P",
+                                other.what));
   }
-  TIERD_TRY(fields.end());
+  fields.end();
   return row;
 }
 
@@ -251,41 +161,23 @@ bool Row::names(std::string_view run) const {
                              [&](const auto* all) { return std::ranges::find(*all, run) != all->end(); });
 }
 
-char letter(RowKind kind) {
-  return kKindLetters[static_cast<size_t>(kind)].front();
-}
-
 std::vector<std::string> known_reproductions() {
   return toml_names(folder());
 }
 
 Result<Reproduction> read_reproduction(const std::string& name) {
   TIERD_ASSIGN(const NamedToml named, read_named_toml(folder(), name, "reproduction"));
-  const std::string file = named.path.string();
+  TomlFields fields(named.table, named.path.string());
   Reproduction reproduction;
-  const auto fail = [&](const std::string& detail) { return Error{Code::invalid_argument, file, detail}; };
-  for (const auto& [key, node] : named.table) {
-    if (key.str() == "paper" && node.is_string()) {
-      reproduction.paper = node.as_string()->get();
-    } else if (key.str() == "runs" && node.is_table()) {
-      for (const auto& [run, of] : *node.as_table()) {
-        if (!of.is_table()) return fail(fmt::format("runs.{} must be a table", run.str()));
-        TIERD_ASSIGN(reproduction.runs.emplace_back(),
-                     read_run(std::string(run.str()), *of.as_table(), file));
-      }
-    } else if (key.str() != "rows" || !node.is_array_of_tables()) {
-      return fail(
-          fmt::format("'{}' is unknown or of the wrong type; expected the string paper, tables "
-                      "[runs.NAME] and tables [[rows]]",
-                      key.str()));
-    }
+  reproduction.paper = fields.text("paper");
+  TomlFields runs = fields.table("runs");
+  for (const std::string& run : runs.keys()) reproduction.runs.push_back(read_run(run, runs.table(run)));
+  for (TomlFields& row : fields.tables("rows")) {
+    reproduction.rows.push_back(read_row(row, reproduction));
+    TIERD_TRY(fields.status());
   }
-  if (reproduction.paper.empty()) return fail("paper is missing");
-  const toml::array* const rows = named.table["rows"].as_array();
-  if (rows == nullptr) return fail("there are no [[rows]]");
-  for (const toml::node& row : *rows) {
-    TIERD_ASSIGN(reproduction.rows.emplace_back(), read_row(*row.as_table(), reproduction, file));
-  }
+  fields.end();
+  TIERD_TRY(fields.status());
   return reproduction;
 }
 

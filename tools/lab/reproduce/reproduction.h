@@ -1,6 +1,7 @@
 // A paper's published figures and the runs that reproduce them: configs/reproduction/*.toml.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -8,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/enum_names.h"
 #include "core/base/result.h"
 #include "tools/lab/activity/drawn_activity.h"
 
@@ -41,9 +43,10 @@ enum class RowKind : uint8_t {
   none,        // not reproducible, for the row's reason
 };
 constexpr size_t kRowKinds = 5;
-
-// Returns the letter of a kind in files and reports: I, P, O, F, N.
-char letter(RowKind kind);
+// The letters of kinds in files and reports.
+constexpr std::array<std::string_view, kRowKinds> names_of(RowKind) {
+  return {"I", "P", "O", "F", "N"};
+}
 
 // One figure of a paper.
 struct Row {

@@ -14,6 +14,7 @@
 #include "core/store/channel_order.h"
 #include "core/store/writer.h"
 #include "tools/command_line/command_line.h"
+#include "tools/command_line/exit_code.h"
 #include "tools/lab/planted/channel_profile.h"
 #include "tools/lab/planted/channel_rates.h"
 #include "tools/lab/planted/channel_source.h"
@@ -146,7 +147,7 @@ Status make_planted(const Arguments& arguments, ModelConfig config, Encoding enc
 }
 
 Status make_model(const Arguments& arguments) {
-  const auto encoding = encoding_by_name(arguments.encoding);
+  const auto encoding = by_name<Encoding>(arguments.encoding);
   if (!encoding) {
     return Error{Code::invalid_argument, "--encoding",
                  fmt::format("'{}' is unknown; known are {}", arguments.encoding, known_encodings())};
@@ -166,7 +167,7 @@ Status make_model(const Arguments& arguments) {
 
 int fail(const std::string& line) {
   say("tier-synth: " + line);
-  return 2;
+  return kBadInput;
 }
 
 int run(int argc, char** argv) {

@@ -10,6 +10,7 @@
 
 #include "core/base/check.h"
 #include "core/base/checksum.h"
+#include "core/base/random.h"
 #include "core/model/layout/codec.h"
 
 namespace tierd {
@@ -31,14 +32,6 @@ constexpr uint32_t values_made_at_once(Encoding e) {
   return is_k_quant(e) ? kSuperBlock : kBlockValues;
 }
 
-// Applies splitmix64's finaliser to a counter: any block can be made without those before it.
-uint64_t random_word(uint64_t key, uint64_t counter) {
-  uint64_t z = key + (counter + 1) * 0x9e3779b97f4a7c15ull;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-  return z ^ (z >> 31);
-}
-
 // Writes a random sign, a random mantissa and one of four exponents directly as the bits of a float format,
 // without rounding or conversion. The standard deviation is 0.88 * 2^exponent.
 template <class Bits, int kMantissaBits, int kExponentBias>
@@ -47,7 +40,7 @@ void fill_floats(uint64_t key, uint64_t block, int exponent, std::byte* out) {
   constexpr uint32_t kPerWord = 64 / kBits;
   const auto top = static_cast<Bits>(exponent + kExponentBias);
   for (uint32_t i = 0; i < kBlockValues; i += kPerWord) {
-    uint64_t word = random_word(key, block * kWordsPerBlock + i / kPerWord);
+    uint64_t word = splitmix64(key, block * kWordsPerBlock + i / kPerWord);
     for (uint32_t k = 0; k < kPerWord; ++k, word >>= kBits % 64) {
       const auto random = static_cast<Bits>(word);
       constexpr Bits kKept = static_cast<Bits>((Bits{1} << kMantissaBits) - 1) | Bits{1} << (kBits - 1);
@@ -60,7 +53,7 @@ void fill_floats(uint64_t key, uint64_t block, int exponent, std::byte* out) {
 
 // Writes a scale with a random sign, so that the nonzero mean of q4_0's -8 … 7 cancels along a row.
 void fill_scale(uint64_t key, uint64_t block, uint16_t scale, std::byte* out) {
-  const uint64_t word = random_word(key, block * kWordsPerBlock + kWordsPerBlock - 1);
+  const uint64_t word = splitmix64(key, block * kWordsPerBlock + kWordsPerBlock - 1);
   const auto value = static_cast<uint16_t>(scale | (word & 1) << 15);
   std::memcpy(out, &value, sizeof value);
 }
@@ -68,7 +61,7 @@ void fill_scale(uint64_t key, uint64_t block, uint16_t scale, std::byte* out) {
 void fill_q4_0(uint64_t key, uint64_t block, uint16_t scale, std::byte* out) {
   fill_scale(key, block, scale, out);
   for (uint32_t i = 0; i < 2; ++i) {
-    const uint64_t word = random_word(key, block * kWordsPerBlock + i);
+    const uint64_t word = splitmix64(key, block * kWordsPerBlock + i);
     std::memcpy(out + 2 + 8 * i, &word, sizeof word);
   }
 }
@@ -76,7 +69,7 @@ void fill_q4_0(uint64_t key, uint64_t block, uint16_t scale, std::byte* out) {
 void fill_q8_0(uint64_t key, uint64_t block, uint16_t scale, std::byte* out) {
   fill_scale(key, block, scale, out);
   for (uint32_t i = 0; i < 4; ++i) {
-    const uint64_t word = random_word(key, block * kWordsPerBlock + i);
+    const uint64_t word = splitmix64(key, block * kWordsPerBlock + i);
     std::memcpy(out + 2 + 8 * i, &word, sizeof word);
   }
   for (uint32_t i = 0; i < kBlockValues; ++i) {  // quantizers produce -127 … 127
@@ -89,7 +82,7 @@ void fill_q8_0(uint64_t key, uint64_t block, uint16_t scale, std::byte* out) {
 void fill_k_quant(Encoding e, uint64_t key, uint64_t block, uint16_t scale, std::byte* out) {
   constexpr uint32_t kWordsPerSuperBlock = kWordsPerBlock * kSuperBlock / kBlockValues;
   for (uint32_t i = 0; i < block_bytes(e); i += sizeof(uint64_t)) {
-    const uint64_t word = random_word(key, block * kWordsPerSuperBlock + i / sizeof(uint64_t));
+    const uint64_t word = splitmix64(key, block * kWordsPerSuperBlock + i / sizeof(uint64_t));
     std::memcpy(out + i, &word, std::min<size_t>(sizeof word, block_bytes(e) - i));
   }
   if (e == Encoding::q6_k) {
@@ -125,7 +118,7 @@ struct Generator {
   uint16_t scale;
 
   Generator(const TensorInfo& tensor, uint64_t seed)
-      : encoding(tensor.encoding), key(checksum(tensor.name) ^ random_word(seed, 0)) {
+      : encoding(tensor.encoding), key(checksum(tensor.name) ^ splitmix64(seed, 0)) {
     const float deviation = tensor.rows == 1 || tensor.name == "position"
                                 ? kVectorDeviation
                                 : 0.5f / std::sqrt(static_cast<float>(tensor.cols));

@@ -55,7 +55,7 @@ Status write_json(const std::string& path, nlohmann::json object, const std::str
 
 Status train(Arguments& arguments) {
   PredictorPlan& plan = arguments.plan;
-  plan.encoding = *encoding_by_name(arguments.dtype);
+  plan.encoding = *by_name<Encoding>(arguments.dtype);
   plan.thresholds = {arguments.threshold};
   if (arguments.sweep) plan.thresholds = {0.3, 0.5, 0.7};
   TIERD_ASSIGN(const auto reports, train_predictors(plan));

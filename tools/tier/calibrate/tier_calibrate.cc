@@ -13,6 +13,7 @@
 #include "core/base/checksum.h"
 #include "core/base/log.h"
 #include "core/base/standard_streams.h"
+#include "core/base/statistics.h"
 #include "core/base/time.h"
 #include "core/base/units.h"
 #include "core/store/cache_folder.h"
@@ -21,6 +22,7 @@
 #include "tiers/compute/memory_bandwidth.h"
 #include "tiers/flash/bandwidth.h"
 #include "tools/command_line/command_line.h"
+#include "tools/command_line/exit_code.h"
 #include "tools/command_line/text_file.h"
 #include "tools/tier/calibrate/machine.h"
 #include "tools/tier/calibrate/scratch_file.h"
@@ -71,12 +73,6 @@ Plan make_plan(bool quick) {
 
 void say(const Options& options, const std::string& line) {
   if (!options.quiet) tierd::say(line);
-}
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 void warn_if_in_memory(const std::string& path) {
@@ -258,7 +254,7 @@ int run(int argc, char** argv) {
   const Status status = calibrate(options);
   if (status.ok()) return 0;
   tierd::say("tier-calibrate: " + status.error().line());
-  return status.error().code == Code::invalid_argument ? 2 : 1;
+  return status.error().code == Code::invalid_argument ? kBadInput : kFailed;
 }
 
 }  // namespace

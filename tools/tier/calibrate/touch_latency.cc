@@ -10,11 +10,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <numeric>
 #include <vector>
 
 #include "core/base/descriptor.h"
 #include "core/base/random.h"
+#include "core/base/statistics.h"
 #include "core/base/time.h"
 
 namespace tierd {
@@ -22,11 +22,8 @@ namespace {
 
 constexpr uint32_t kPlaces = 400;
 
-TouchLatency::Pass pass_of(std::vector<double> seconds) {
-  const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
-  std::ranges::nth_element(seconds, middle);
-  return {*middle,
-          std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(seconds.size())};
+TouchLatency::Pass pass_of(const std::vector<double>& seconds) {
+  return {median(seconds), mean(seconds)};
 }
 
 }  // namespace

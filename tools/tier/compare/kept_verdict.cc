@@ -44,7 +44,7 @@ Result<KeptVerdict> keep_verdict(const Runtime& subject, const std::optional<Los
   if (!std::isfinite(loss.divergence) || !std::isfinite(loss.perplexity) ||
       !std::isfinite(loss.reference_perplexity))
     return KeptVerdict{"", "a run gave logits that are no numbers"};
-  TIERD_ASSIGN(const std::string text, read_text_file(facts.text, kLongestText));
+  TIERD_ASSIGN(const std::string text, read_whole_file(facts.text, kLongestText));
   loss.text_checksum = checksum_text(checksum(text));
   const auto kept = keep_loss(subject.plan().store.directory(), *settings, loss);
   return kept.ok() ? KeptVerdict{*kept, ""} : KeptVerdict{"", kept.error().line()};

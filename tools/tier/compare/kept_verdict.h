@@ -25,8 +25,8 @@ struct KeptVerdict {
 };
 
 // `settings`: those of the subject; empty for a configuration that is not lossy. Error: that of
-// read_text_file, for a text that cannot be read a second time. A failure to write the verdict is returned in
-// `why_not`.
+// read_whole_file, for a text that cannot be read a second time. A failure to write the verdict is returned
+// in `why_not`.
 Result<KeptVerdict> keep_verdict(const Runtime& subject, const std::optional<LossSettings>& settings,
                                  const Verdict& verdict, const VerdictFacts& facts);
 

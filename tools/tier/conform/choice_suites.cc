@@ -123,12 +123,12 @@ void check_balancer(const StrategyChoice& choice, const SuiteOptions& options, R
         const auto moves = wanted_homes(balancer.strategy, site, sites.editions, topology);
         report.check(kMoves, moves.ok(), [&] { return moves.error().line(); });
         Fingerprint fingerprint;
-        if (!moves.ok()) return fingerprint.sum();
+        if (!moves.ok()) return fingerprint.value();
         for (const auto& [memory, wanted] : *moves) {
           fingerprint.add(uint64_t{memory} << 32 | wanted.edition);
           for (const uint32_t neuron : wanted.neurons) fingerprint.add(neuron);
         }
-        return fingerprint.sum();
+        return fingerprint.value();
       });
 }
 

@@ -11,14 +11,12 @@
 #include "core/strategy/plugin_file.h"
 #include "core/system/memory_limits.h"
 #include "tools/command_line/command_line.h"
+#include "tools/command_line/exit_code.h"
 #include "tools/tier/conform/agent_suite.h"
 #include "tools/tier/conform/suites.h"
 
 namespace tierd {
 namespace {
-
-constexpr int kBroken = 1;
-constexpr int kBadInput = 2;
 
 // Bytes of the destinations of reads and of the agent's own buffers, as measured.
 constexpr uint64_t kBytesOfReads = uint64_t{40} << 20;
@@ -107,9 +105,9 @@ int run(int argc, char** argv) {
     text += fmt::format("not tried everywhere, for want of tensors (--tensors): {}\n", report.last_refusal());
   if (const Status written = write_output(text); !written.ok()) {
     say(written.error().line());
-    return kBroken;
+    return kFailed;
   }
-  return report.ok() ? 0 : kBroken;
+  return report.ok() ? 0 : kFailed;
 }
 
 }  // namespace

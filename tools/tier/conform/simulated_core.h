@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/base/checksum.h"
 #include "core/base/random.h"
 #include "core/kernel/strategies.h"
 #include "core/strategy/plugin_file.h"
@@ -66,15 +67,7 @@ class Guarded {
 };
 
 // A hash of all answers of an instance: two instances that answer alike have the same.
-class Fingerprint {
- public:
-  void add(uint64_t value) { sum_ = (sum_ ^ value) * 0x100000001b3; }  // FNV-1a, a word at a time
-  uint64_t sum() const { return sum_; }
-  bool operator==(const Fingerprint&) const = default;
-
- private:
-  uint64_t sum_ = 0xcbf29ce484222325;
-};
+using Fingerprint = WordHash;
 
 // An instance and its table.
 template <class Table>

@@ -6,6 +6,7 @@
 #include "core/base/log.h"
 #include "core/base/standard_streams.h"
 #include "tools/command_line/command_line.h"
+#include "tools/command_line/exit_code.h"
 #include "tools/command_line/moved.h"
 #include "tools/store_arguments/conversion.h"
 
@@ -63,7 +64,7 @@ Status run(const Conversion& to) {
 
 int fail(const std::string& line) {
   say("tier-convert: " + line);
-  return 2;
+  return kBadInput;
 }
 
 int main_of(int argc, char** argv) {

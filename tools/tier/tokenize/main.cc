@@ -13,11 +13,12 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/input_file.h"
 #include "core/base/log.h"
 #include "core/base/standard_streams.h"
+#include "core/base/utf8.h"
 #include "core/model/text/tokenizer.h"
 #include "tools/command_line/command_line.h"
+#include "tools/command_line/exit_code.h"
 #include "tools/tier/tokenize/load_vocab.h"
 
 namespace tierd {
@@ -40,9 +41,6 @@ Examples:
 
 Exit status: 0; 1 if the output cannot be written; 2 if the arguments or the
 files are not usable, with one line on standard error that says why.)";
-
-constexpr int kExitOutput = 1;
-constexpr int kExitInput = 2;
 
 struct Arguments {
   std::string model;
@@ -153,9 +151,9 @@ int main_with(int argc, char** argv) {
   arguments.has_decode = decode.given();
 
   const Result<std::string> output = run(arguments);
-  if (!output.ok()) return fail(kExitInput, output.error().line());
+  if (!output.ok()) return fail(kBadInput, output.error().line());
   const Status written = write_output(*output);
-  return written.ok() ? 0 : fail(kExitOutput, written.error().line());
+  return written.ok() ? 0 : fail(kFailed, written.error().line());
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "core/watch/trace/replay.h"
 #include "core/watch/trace/what_if.h"
 #include "tools/command_line/command_line.h"
+#include "tools/command_line/exit_code.h"
 #include "tools/command_line/moved.h"
 #include "tools/evaluation/alternatives.h"
 #include "tools/evaluation/model_arguments.h"
@@ -29,9 +30,6 @@ namespace tierd {
 namespace {
 
 using nlohmann::json;
-
-constexpr int kOther = 1;
-constexpr int kBadInput = 2;
 
 constexpr const char* kDescription =
     "tier-trace reads the trace that `tierd --trace FILE` has written.\n"
@@ -60,7 +58,7 @@ int fail(const Error& error) {
   say(error.line());
   const bool ours =
       error.code == Code::io_error || error.code == Code::internal || error.code == Code::plugin_fault;
-  return ours ? kOther : kBadInput;
+  return ours ? kFailed : kBadInput;
 }
 
 int print(const std::string& text) {
@@ -155,7 +153,7 @@ int replay_trace(TraceReader& trace, const Options& options) {
                    {"same", !result->difference},        {"counters", counters_json(result->counters)}};
     if (result->difference) object["difference"] = *result->difference;
     const int code = print(object.dump(2) + "\n");
-    return code != 0 ? code : result->difference ? kOther : 0;
+    return code != 0 ? code : result->difference ? kFailed : 0;
   }
   std::string text;
   if (result->difference) {
@@ -166,7 +164,7 @@ int replay_trace(TraceReader& trace, const Options& options) {
                        result->whole ? "" : ", up to where the file was cut off");
   }
   const int code = print(text);
-  return code != 0 ? code : result->difference ? kOther : 0;
+  return code != 0 ? code : result->difference ? kFailed : 0;
 }
 
 int ask_what_if(TraceReader& trace, const Options& options) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 namespace tierd {
 
@@ -29,14 +28,13 @@ std::optional<Served> Messages::take(const Event& event) {
 }
 
 std::string lane_name(const TraceHeader& header, const Message& message) {
-  constexpr std::array kNames = {"read", "move", "run", "resize", "raise", "cancel"};
   const bool known = message.agent >= 1 && message.agent <= header.agents.size();
-  if (!known) return fmt::format("agent {} {}", message.agent, kNames[static_cast<size_t>(message.op)]);
+  if (!known) return fmt::format("agent {} {}", message.agent, tierd::name(message.op));
   const std::string& name = header.agents[message.agent - 1u].name;
   const auto same = std::count_if(header.agents.begin(), header.agents.end(),
                                   [&](const TraceAgent& agent) { return agent.name == name; });
   return fmt::format("{}{} {}", name, same > 1 ? fmt::format(" {}", message.agent) : "",
-                     kNames[static_cast<size_t>(message.op)]);
+                     tierd::name(message.op));
 }
 
 }  // namespace tierd

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "core/base/statistics.h"
 #include "core/base/units.h"
 #include "tools/tier/trace/messages.h"
 
@@ -22,19 +23,12 @@ struct Lane {
   uint64_t bytes = 0;
   uint64_t busy_ns = 0;   // time with at least one message being served
   uint64_t until_ns = 0;  // the end of the last service
-  std::vector<uint64_t> service_ns;
-  std::vector<uint64_t> wait_ns;  // from the post to the start
+  std::vector<double> service_ms;
+  std::vector<double> wait_ms;  // from the post to the start
 };
 
 double ms(uint64_t ns) {
   return static_cast<double>(ns) * 1e-6;
-}
-
-uint64_t quantile(std::vector<uint64_t>& values, double q) {
-  if (values.empty()) return 0;
-  const auto nth = values.begin() + static_cast<std::ptrdiff_t>(q * static_cast<double>(values.size() - 1));
-  std::nth_element(values.begin(), nth, values.end());
-  return *nth;
 }
 
 json strategy_text(const StrategyConfig& strategy) {
@@ -93,8 +87,8 @@ Result<json> summary_json(TraceReader& trace) {
     const uint64_t start = served->done.start_ns, done = std::max(start, served->done.done_ns);
     lane.busy_ns += done - std::clamp(lane.until_ns, start, done);
     lane.until_ns = std::max(lane.until_ns, done);
-    lane.service_ns.push_back(done - start);
-    lane.wait_ns.push_back(start > served->posted_ns ? start - served->posted_ns : 0);
+    lane.service_ms.push_back(ms(done - start));
+    lane.wait_ms.push_back(start > served->posted_ns ? ms(start - served->posted_ns) : 0);
   }
   TIERD_TRY(trace.status());
 
@@ -105,10 +99,10 @@ Result<json> summary_json(TraceReader& trace) {
                      {"units", lane.units},
                      {"bytes", lane.bytes},
                      {"busy_ms", ms(lane.busy_ns)},
-                     {"service_ms_p50", ms(quantile(lane.service_ns, 0.5))},
-                     {"service_ms_p99", ms(quantile(lane.service_ns, 0.99))},
-                     {"wait_ms_p50", ms(quantile(lane.wait_ns, 0.5))},
-                     {"wait_ms_p99", ms(quantile(lane.wait_ns, 0.99))}});
+                     {"service_ms_p50", quantile(lane.service_ms, 0.5)},
+                     {"service_ms_p99", quantile(lane.service_ms, 0.99)},
+                     {"wait_ms_p50", quantile(lane.wait_ms, 0.5)},
+                     {"wait_ms_p99", quantile(lane.wait_ms, 0.99)}});
   }
   uint64_t neurons = 0, slots = 0;
   for (const Site& site : header.sites) neurons += site.given() ? 0 : site.n;

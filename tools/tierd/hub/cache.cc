@@ -82,7 +82,7 @@ uint64_t HubCache::incomplete_bytes(const std::string& hash) const {
 }
 
 std::optional<std::string> HubCache::main() const {
-  auto text = read_text_file(root_ + "/refs/main", kLongestRef);
+  auto text = read_whole_file(root_ + "/refs/main", kLongestRef);
   if (!text.ok()) return std::nullopt;
   while (!text->empty() && (text->back() == '\n' || text->back() == '\r')) text->pop_back();
   if (!is_hash(*text, 40)) return std::nullopt;

@@ -69,7 +69,7 @@ Result<std::string> hub_token(const std::string& given) {
     path = home + "/token";
   }
   if (!file_exists(path)) return std::string();
-  TIERD_ASSIGN(std::string token, read_text_file(path, kLongestToken));
+  TIERD_ASSIGN(std::string token, read_whole_file(path, kLongestToken));
   return checked_token(std::move(token), path);
 }
 

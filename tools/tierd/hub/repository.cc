@@ -36,40 +36,22 @@ bool is_quant(std::string_view text) {
   });
 }
 
-// Returns a string of `object`, or NULL where there is none.
-const std::string* text_of(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get_ptr<const std::string*>() : nullptr;
-}
-
-Result<HubFile> parse_file(const json& sibling, size_t number, const std::string& origin) {
-  const auto wrong = [&](const char* key, std::string_view expected) {
-    return Error{Code::corrupt, origin, fmt::format("siblings[{}].{} is not {}", number, key, expected)};
-  };
-  if (!sibling.is_object())
-    return Error{Code::corrupt, origin, fmt::format("siblings[{}] is not an object", number)};
+Result<HubFile> parse_file(const JsonFields& sibling) {
   HubFile file;
-  const std::string* const name = text_of(sibling, "rfilename");
-  if (name == nullptr) return wrong("rfilename", "a string");
-  if (!is_safe_name(*name))
-    return wrong("rfilename", fmt::format("a path inside the repository: '{}'", *name));
-  file.name = *name;
-  const auto lfs = sibling.find("lfs");
-  const bool large = lfs != sibling.end() && lfs->is_object();
-  const json& described = large ? *lfs : sibling;
+  TIERD_ASSIGN(file.name, sibling.text("rfilename"));
+  if (!is_safe_name(file.name))
+    return sibling.error("rfilename", fmt::format("'{}' is no path inside the repository", file.name));
+  const bool large = sibling.has("lfs");
+  TIERD_ASSIGN(const JsonFields described, large ? sibling.object("lfs") : sibling);
   const char* const key = large ? "sha256" : "blobId";
-  if (const std::string* const hash = text_of(described, key)) {
-    if (!is_hash(*hash, large ? 64 : 40)) return wrong(key, "a hash in small hexadecimal digits");
-    file.hash = *hash;
-  }
-  const auto bytes = described.find("size");
-  if (bytes == described.end() || bytes->is_null()) {
+  TIERD_ASSIGN(file.hash, described.text(key, ""));
+  if (described.has(key) && !is_hash(file.hash, large ? 64 : 40))
+    return described.error(key, "is not a hash in small hexadecimal digits");
+  if (!described.has("size")) {
     file.hash.clear();
-  } else if (!bytes->is_number_unsigned() || bytes->get<uint64_t>() > kLargestFile) {
-    return wrong("size", "a number of bytes");
-  } else {
-    file.bytes = bytes->get<uint64_t>();
+    return file;
   }
+  TIERD_ASSIGN(file.bytes, described.whole("size", kLargestFile));
   return file;
 }
 
@@ -115,19 +97,15 @@ Result<HubRequest> parse_hub_request(const std::string& text, const std::string&
 
 Result<HubListing> parse_listing(std::string_view text, const std::string& origin) {
   TIERD_ASSIGN(const json root, parse_json(text, origin, kMostValues));
-  if (!root.is_object()) return Error{Code::corrupt, origin, "the answer is not a JSON object"};
+  TIERD_ASSIGN(const JsonFields fields, JsonFields::of(root, origin));
   HubListing listing;
-  const std::string* const commit = text_of(root, "sha");
-  if (commit == nullptr || !is_hash(*commit, 40))
-    return Error{Code::corrupt, origin, "'sha' is not a commit of 40 hexadecimal digits"};
-  listing.commit = *commit;
-  const auto siblings = root.find("siblings");
-  if (siblings == root.end() || !siblings->is_array())
-    return Error{Code::corrupt, origin, "'siblings' is not a list of files"};
-  for (const json& sibling : *siblings) {
-    TIERD_ASSIGN(HubFile file, parse_file(sibling, listing.files.size(), origin));
-    listing.files.push_back(std::move(file));
-  }
+  TIERD_ASSIGN(listing.commit, fields.text("sha"));
+  if (!is_hash(listing.commit, 40)) return fields.error("sha", "is not a commit of 40 hexadecimal digits");
+  TIERD_TRY(fields.read_each("siblings", [&](const json& value, size_t index) -> Status {
+    TIERD_ASSIGN(const JsonFields sibling, fields.element("siblings", index, value));
+    TIERD_ASSIGN(listing.files.emplace_back(), parse_file(sibling));
+    return {};
+  }));
   return listing;
 }
 

@@ -43,7 +43,7 @@ Status check_message(const json& message, const std::string& place, bool last) {
 Result<std::string> text_of_parts(const json& parts, const std::string& place) {
   std::string content;
   for (const json& part : parts) {
-    TIERD_ASSIGN(const JsonFields fields, JsonFields::of(part, kRequest, place + "."));
+    TIERD_ASSIGN(const JsonFields fields, JsonFields::of(part, kRequest, place));
     TIERD_ASSIGN(const std::string type, fields.text("type"));
     if (type != "text") return field_error(place, "only texts are supported");
     TIERD_TRY(check_fields(part, place + ".", {"type", "text", "cache_control"}));
@@ -56,7 +56,7 @@ Result<std::string> text_of_parts(const json& parts, const std::string& place) {
 // Reads a message, whose content is a text or a list of text parts. An assistant that only called tools has
 // the content null.
 Result<ChatMessage> read_message(const json& message, const std::string& place, bool last) {
-  TIERD_ASSIGN(const JsonFields fields, JsonFields::of(message, kRequest, place + "."));
+  TIERD_ASSIGN(const JsonFields fields, JsonFields::of(message, kRequest, place));
   TIERD_ASSIGN(std::string role, fields.text("role"));
   if (role == "developer") role = "system";
   TIERD_TRY(check_message(message, place, last));
