@@ -21,7 +21,7 @@ TierConfig& tier_in(Config& config, const std::string& name) {
 template <class Counters, class Place>
 std::vector<Counters> by_tiers(const std::vector<Counters>& from, const Place& place, size_t n) {
   std::vector<Counters> sums(n);
-  for (size_t i = 0; i < from.size(); ++i) sums[place(i)] += from[i];
+  for (size_t i = 0; i < from.size(); ++i) add_figures(sums[place(i)], from[i]);
   return sums;
 }
 

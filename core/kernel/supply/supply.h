@@ -114,8 +114,8 @@ class Supply : private CompletionSink {
   const MemoryCounters& counters() const { return counters_; }
   // In the topology's order.
   const std::vector<LinkCounters>& links() const { return links_; }
-  void count_on(const MemoryCounters& from) { counters_ += from; }
-  void count_on(size_t link, const LinkCounters& from) { links_[link] += from; }
+  void count_on(const MemoryCounters& from) { add_figures(counters_, from); }
+  void count_on(size_t link, const LinkCounters& from) { add_figures(links_[link], from); }
 
  private:
   void count(const Message& message, const Done& done, std::span<Transfer* const> transfers);
