@@ -2,10 +2,12 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 
 #include "core/model/text/tokenizer.h"
 #include "core/run/runtime.h"
 #include "tools/tierd/arguments.h"
+#include "tools/tierd/known_loss.h"
 #include "tools/tierd/reload.h"
 
 namespace tierd {
@@ -13,7 +15,7 @@ namespace tierd {
 // The parts of a report that are known before the run begins.
 struct Foreknown {
   const nlohmann::json* plan = nullptr;  // the plan to compare the run with; NULL: no plan was requested
-  const nlohmann::json* loss = nullptr;  // the result of tell_loss
+  std::optional<KnownLoss> loss = {};    // the result of tell_loss
 };
 
 // Returns the program's exit status. Errors have been printed.
