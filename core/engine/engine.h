@@ -16,6 +16,7 @@
 #include "core/engine/model_plan.h"
 #include "core/kernel/pass/scheduler.h"
 #include "core/kernel/post/dispatcher.h"
+#include "core/report/figure.h"
 
 namespace tierd {
 
@@ -33,6 +34,13 @@ struct StepTimes {
   uint64_t streamed_bytes = 0;
   uint64_t messages = 0;
 
+  static constexpr auto figures() {
+    using F = StepTimes;
+    return std::tuple(Basis{&F::steps}, Basis{&F::tokens}, Basis{&F::wall_ns}, Basis{&F::compute_ns},
+                      Basis{&F::stall_ns}, Basis{&F::predictor_ns}, Basis{&F::reading_ns},
+                      Basis{&F::read_bytes}, Basis{&F::resident_bytes}, Basis{&F::streamed_bytes},
+                      Basis{&F::messages});
+  }
   uint64_t other_ns() const { return wall_ns - std::min(wall_ns, compute_ns + stall_ns); }
   // The part of other_ns spent in the kernel, the cache and the other strategies.
   uint64_t management_ns() const { return other_ns() - std::min(other_ns(), predictor_ns + reading_ns); }

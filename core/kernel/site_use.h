@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "core/report/figure.h"
+
 namespace tierd {
 
 // Sums over all rows of all passes.
@@ -28,6 +30,13 @@ struct SiteUse {
   double mass = 0;         // sum of the contributions (Site::contribution)
   double missed_mass = 0;
 
+  static constexpr auto figures() {
+    using F = SiteUse;
+    return std::tuple(Basis{&F::rows}, Basis{&F::used}, Basis{&F::used_bytes}, Basis{&F::hits},
+                      Basis{&F::staged}, Basis{&F::misses}, Basis{&F::foreseen}, Basis{&F::wanted},
+                      Basis{&F::right}, Basis{&F::measured_rows}, Basis{&F::predicted}, Basis{&F::active},
+                      Basis{&F::missed}, Basis{&F::mass}, Basis{&F::missed_mass});
+  }
   // Shares; 1 (0 for the mass) if there is nothing to miss.
   double recall() const { return ratio(active - missed, active); }
   double precision() const { return ratio(active - missed, predicted); }

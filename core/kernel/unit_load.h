@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/report/figure.h"
+
 namespace tierd {
 
 // The work of one unit in the passes of one site.
@@ -39,6 +41,12 @@ struct IdleCounters {
   uint64_t bytes = 0;      // bytes moved, padding included
   uint64_t move_ns = 0;    // the sum of the messages' times
   uint64_t hidden_ns = 0;  // the part of move_ns that lies in `ns`
+
+  static constexpr auto figures() {
+    using F = IdleCounters;
+    return std::tuple(Basis{&F::windows}, Basis{&F::ns}, Basis{&F::moves}, Basis{&F::neurons},
+                      Basis{&F::bytes}, Basis{&F::move_ns}, Basis{&F::hidden_ns});
+  }
 };
 
 }  // namespace tierd

@@ -6,33 +6,40 @@
 //     uint64_t bytes = 0;
 //     uint64_t busy_ns = 0;
 //     static constexpr auto figures() {
-//       return std::tuple(Figure{&LinkFigures::bytes, "bytes", Unit::bytes, Adds::sum, "payload that the link
-//       carried"},
-//                         Figure{&LinkFigures::busy_ns, "busy_ns", Unit::ns, Adds::sum, "time with a message
-//                         under way"});
+//       using F = LinkFigures;
+//       return std::tuple(Figure{&F::bytes, "bytes", Quantity::bytes, Adds::sum, "that the link carried"},
+//                         Figure{&F::busy_ns, "busy_ns", Quantity::ns, Adds::sum, "with a message under
+//                         way"});
 //     }
 //   };
 //
 // JSON (figure_json.h), sums, differences of two readings, /metrics and the page of all names follow from the
-// declarations. A member is a number, a bool, a text, an enum with a function name(), another struct of
-// figures, or an optional, a vector or a map by name of these. Members without a value are left out of JSON;
-// a Figure declared `or_null` is null there.
+// declarations. A value is a number, a bool, a text, an enum with a function name(), another struct of
+// figures, or an optional, an array, a vector, a map by name or a variant of these. Figures without a value
+// are left out of JSON; a Figure declared `or_null` is null there, as is such a text that is empty.
+//
+// In place of a member, a Figure may have a function of the struct, which derives the figure from members
+// (Adds::derived). Members that only such functions show are declared as a Basis, so that they add up as
+// well. The figures of a member with an empty name belong to the struct itself.
 #pragma once
 
 #include <algorithm>
 #include <concepts>
 #include <cstdint>
+#include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <variant>
 #include <vector>
 
 namespace tierd {
 
-enum class Unit : uint8_t {
+enum class Quantity : uint8_t {
   text,
   flag,
   count,
@@ -53,7 +60,7 @@ enum class Unit : uint8_t {
   ratio,
   parts,  // a struct, a vector or a map of figures, which have units of their own
 };
-std::string_view name(Unit unit);
+std::string_view name(Quantity unit);
 
 // How the figure of a whole is made of those of its parts (agents of a tier, links of a memory), and how the
 // figure of a period is made of the readings at its end and at its begin.
@@ -61,35 +68,67 @@ enum class Adds : uint8_t {
   sum,       // added; subtracted
   greatest,  // the greater of both; as it is at the end
   latest,    // the one that is added last; as it is at the end
+  derived,   // computed from the members that were added
 };
+std::string_view name(Adds adds);
 
-template <typename T, typename V>
+inline constexpr bool kOrNull = true;
+
+// `member`: a pointer to a member of the struct, or a function of the struct.
+template <typename M>
 struct Figure {
-  using Owner = T;
-  using Value = V;
+  static constexpr bool kIsShown = true;
+  static constexpr bool kIsMember = std::is_member_object_pointer_v<M>;
 
-  V T::*member;
+  M member;
   std::string_view name;
-  Unit unit;
+  Quantity unit;
   Adds adds;
   std::string_view help;
   bool or_null = false;
 };
-template <typename T, typename V>
-Figure(V T::*, std::string_view, Unit, Adds, std::string_view) -> Figure<T, V>;
-template <typename T, typename V>
-Figure(V T::*, std::string_view, Unit, Adds, std::string_view, bool) -> Figure<T, V>;
+template <typename M>
+Figure(M, std::string_view, Quantity, Adds, std::string_view) -> Figure<M>;
+template <typename M>
+Figure(M, std::string_view, Quantity, Adds, std::string_view, bool) -> Figure<M>;
+
+// A member that adds up and is not shown itself.
+template <typename M>
+struct Basis {
+  static constexpr bool kIsShown = false;
+  static constexpr bool kIsMember = true;
+
+  M member;
+  Adds adds = Adds::sum;
+};
+template <typename M>
+Basis(M) -> Basis<M>;
+template <typename M>
+Basis(M, Adds) -> Basis<M>;
 
 template <typename T>
 concept HasFigures = requires {
   T::figures();
 };
 
+// Calls `visit` with each Figure and Basis of T, in the order of declaration.
+template <HasFigures T, typename Visit>
+constexpr void for_each_declared(Visit&& visit) {
+  std::apply([&](const auto&... declared) { (visit(declared), ...); }, T::figures());
+}
+
 // Calls `visit` with each Figure of T, in the order of declaration.
 template <HasFigures T, typename Visit>
 constexpr void for_each_figure(Visit&& visit) {
-  std::apply([&](const auto&... figure) { (visit(figure), ...); }, T::figures());
+  for_each_declared<T>([&](const auto& declared) {
+    if constexpr (std::decay_t<decltype(declared)>::kIsShown) visit(declared);
+  });
 }
+
+// The type of a Figure of T.
+template <HasFigures T, typename Declared>
+using FigureValue =
+    std::remove_cvref_t<std::invoke_result_t<decltype(std::declval<const Declared&>().member), const T&>>;
 
 namespace figures {
 
@@ -105,14 +144,20 @@ template <typename V>
 inline constexpr bool is_map = false;
 template <typename V>
 inline constexpr bool is_map<std::map<std::string, V>> = true;
+template <typename V>
+inline constexpr bool is_variant = false;
+template <typename... V>
+inline constexpr bool is_variant<std::variant<V...>> = true;
 
 template <typename V>
 void combine(V& to, const V& from, Adds adds, bool subtracts);
 
 template <HasFigures T>
 void combine_all(T& to, const T& from, bool subtracts) {
-  for_each_figure<T>(
-      [&](const auto& figure) { combine(to.*figure.member, from.*figure.member, figure.adds, subtracts); });
+  for_each_declared<T>([&](const auto& declared) {
+    if constexpr (std::decay_t<decltype(declared)>::kIsMember)
+      combine(to.*declared.member, from.*declared.member, declared.adds, subtracts);
+  });
 }
 
 // `subtracts`: `from` is the reading at the begin of a period, `to` the one at its end.
@@ -126,6 +171,8 @@ void combine(V& to, const V& from, Adds adds, bool subtracts) {
       combine(*to, *from, adds, subtracts);
     else if (!subtracts)
       to = from;
+  } else if constexpr (std::is_array_v<V>) {
+    for (size_t i = 0; i < std::size(to); ++i) combine(to[i], from[i], adds, subtracts);
   } else if constexpr (is_vector<V>) {
     for (size_t i = 0; i < std::min(to.size(), from.size()); ++i) combine(to[i], from[i], adds, subtracts);
     if (!subtracts && to.size() < from.size())
@@ -166,7 +213,7 @@ T figures_between(const T& begin, T end) {
 // One declared name, for pages and tests.
 struct DeclaredFigure {
   std::string path;  // "tiers.NAME.cache.hits": parts of a map are NAME, of a vector N
-  Unit unit;
+  Quantity unit;
   Adds adds;
   std::string_view help;
 };
@@ -177,15 +224,15 @@ void list_figures(const std::string& prefix, std::vector<DeclaredFigure>& list);
 namespace figures {
 
 template <typename V>
-void list_parts(const std::string& path, std::vector<DeclaredFigure>& list) {
+void list_parts(const std::string& prefix, std::vector<DeclaredFigure>& list) {
   if constexpr (HasFigures<V>)
-    list_figures<V>(path + ".", list);
+    list_figures<V>(prefix, list);
   else if constexpr (is_optional<V>)
-    list_parts<typename V::value_type>(path, list);
+    list_parts<typename V::value_type>(prefix, list);
   else if constexpr (is_vector<V>)
-    list_parts<typename V::value_type>(path + ".N", list);
+    list_parts<typename V::value_type>(prefix + "N.", list);
   else if constexpr (is_map<V>)
-    list_parts<typename V::mapped_type>(path + ".NAME", list);
+    list_parts<typename V::mapped_type>(prefix + "NAME.", list);
 }
 
 }  // namespace figures
@@ -194,9 +241,10 @@ void list_parts(const std::string& path, std::vector<DeclaredFigure>& list) {
 template <HasFigures T>
 void list_figures(const std::string& prefix, std::vector<DeclaredFigure>& list) {
   for_each_figure<T>([&](const auto& figure) {
+    using Value = FigureValue<T, std::decay_t<decltype(figure)>>;
     const std::string path = prefix + std::string(figure.name);
-    list.push_back({path, figure.unit, figure.adds, figure.help});
-    figures::list_parts<typename std::decay_t<decltype(figure)>::Value>(path, list);
+    if (!figure.name.empty()) list.push_back({path, figure.unit, figure.adds, figure.help});
+    figures::list_parts<Value>(figure.name.empty() ? prefix : path + ".", list);
   });
 }
 

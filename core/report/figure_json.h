@@ -14,6 +14,9 @@ nlohmann::json figures_json(const T& of);
 
 namespace figures {
 
+template <HasFigures T>
+void add_json(const T& of, nlohmann::json& object);
+
 template <typename V>
 nlohmann::json value_json(const V& value) {
   if constexpr (HasFigures<V>) {
@@ -28,11 +31,33 @@ nlohmann::json value_json(const V& value) {
     nlohmann::json object = nlohmann::json::object();
     for (const auto& [key, each] : value) object[key] = value_json(each);
     return object;
+  } else if constexpr (is_variant<V>) {
+    return std::visit([](const auto& each) { return value_json(each); }, value);
   } else if constexpr (std::is_enum_v<V>) {
     return nlohmann::json(std::string(name(value)));
   } else {
     return nlohmann::json(value);
   }
+}
+
+template <typename V>
+void add_unnamed(const V& value, nlohmann::json& object) {
+  if constexpr (HasFigures<V>) {
+    add_json(value, object);
+  } else if constexpr (is_optional<V>) {
+    if (value) add_unnamed(*value, object);
+  }
+}
+
+template <HasFigures T>
+void add_json(const T& of, nlohmann::json& object) {
+  for_each_figure<T>([&](const auto& figure) {
+    const auto& value = std::invoke(figure.member, of);
+    if (figure.name.empty()) return add_unnamed(value, object);
+    nlohmann::json shown = value_json(value);
+    if (figure.or_null && shown == "") shown = nullptr;
+    if (!shown.is_null() || figure.or_null) object[std::string(figure.name)] = std::move(shown);
+  });
 }
 
 }  // namespace figures
@@ -41,10 +66,7 @@ nlohmann::json value_json(const V& value) {
 template <HasFigures T>
 nlohmann::json figures_json(const T& of) {
   nlohmann::json object = nlohmann::json::object();
-  for_each_figure<T>([&](const auto& figure) {
-    nlohmann::json value = figures::value_json(of.*figure.member);
-    if (!value.is_null() || figure.or_null) object[std::string(figure.name)] = std::move(value);
-  });
+  figures::add_json(of, object);
   return object;
 }
 

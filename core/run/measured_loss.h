@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/base/result.h"
+#include "core/report/figure.h"
 
 namespace tierd {
 
@@ -20,6 +21,17 @@ struct LossSettings {
   // The share of all tensor bytes that each tier has for weights, if results depend on the content of
   // memories; else empty.
   std::map<std::string, double> resident;
+};
+
+// The used shares of the neurons and bytes that a predictor may leave out.
+struct UsedShares {
+  double neurons = 0, bytes = 0;
+
+  static constexpr auto figures() {
+    using F = UsedShares;
+    return std::tuple(Figure{&F::neurons, "neurons", Quantity::share, Adds::latest, "that were used"},
+                      Figure{&F::bytes, "bytes", Quantity::share, Adds::latest, "of used neurons"});
+  }
 };
 
 struct MeasuredLoss {
@@ -35,6 +47,27 @@ struct MeasuredLoss {
   bool against_store = false;  // compared with the store (encoded anew) instead of the published file
 
   double perplexity_change() const { return perplexity / reference_perplexity - 1; }
+  std::string_view against() const { return against_store ? "store" : "file"; }
+  std::optional<UsedShares> used() const {
+    if (!used_neurons || !used_bytes) return std::nullopt;
+    return UsedShares{*used_neurons, *used_bytes};
+  }
+  static constexpr auto figures() {
+    using enum Quantity;
+    using enum Adds;
+    using F = MeasuredLoss;
+    return std::tuple(
+        Figure{&F::divergence, "divergence", nats, latest, "Kullback-Leibler"},
+        Figure{&F::perplexity, "perplexity", Quantity::ratio, latest, "of the configuration"},
+        Figure{&F::reference_perplexity, "reference_perplexity", Quantity::ratio, latest, "of the file"},
+        Figure{&F::perplexity_change, "perplexity_change", Quantity::ratio, derived, "of the reference"},
+        Figure{&F::against, "against", Quantity::text, derived, "file as published, or store"},
+        Figure{&F::tokens, "tokens", Quantity::tokens, latest, "of the text that were compared"},
+        Figure{&F::text, "text", Quantity::text, latest, "the name of its file"},
+        Figure{&F::text_checksum, "text_checksum", Quantity::text, latest, "of its content"},
+        Figure{&F::date, "date", Quantity::text, latest, "UTC"},
+        Figure{&F::used, "used", parts, derived, "shares of what a predictor may leave out", kOrNull});
+  }
 };
 
 // Finds the verdict on a run with these settings in the store's folder. If results depend on the content of

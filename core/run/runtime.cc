@@ -33,7 +33,7 @@ TierConfig& tier_in(Config& config, const std::string& name) {
 template <class Counters, class Place>
 std::vector<Counters> by_tiers(const std::vector<Counters>& from, const Place& place, size_t n) {
   std::vector<Counters> sums(n);
-  for (size_t i = 0; i < from.size(); ++i) sums[place(i)] += from[i];
+  for (size_t i = 0; i < from.size(); ++i) add_figures(sums[place(i)], from[i]);
   return sums;
 }
 
@@ -348,7 +348,7 @@ Status Runtime::end_recording() {
 MemoryCounters Runtime::counters(size_t tier) const {
   MemoryCounters all;
   for (const size_t m : now_->memories_of(tier))
-    all += now_->scheduler->counters(static_cast<MemoryId>(m + 1));
+    add_figures(all, now_->scheduler->counters(static_cast<MemoryId>(m + 1)));
   return all;
 }
 
@@ -369,7 +369,7 @@ std::vector<TierLink> Runtime::links() const {
     const auto same = [&](const TierLink& link) { return link.from == from && link.to == to; };
     auto found = std::ranges::find_if(links, same);
     if (found == links.end()) found = links.insert(links.end(), {from, to, {}});
-    found->counters += now_->scheduler->link_counters(l);
+    add_figures(found->counters, now_->scheduler->link_counters(l));
   }
   return links;
 }

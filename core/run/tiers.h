@@ -44,6 +44,13 @@ struct Tier {
 struct TierLink {
   std::string from, to;
   LinkCounters counters;
+
+  static constexpr auto figures() {
+    using F = TierLink;
+    return std::tuple(Figure{&F::from, "from", Quantity::text, Adds::latest, "the tier below"},
+                      Figure{&F::to, "to", Quantity::text, Adds::latest, "the tier above"},
+                      Figure{&F::counters, "", Quantity::parts, Adds::sum, ""});
+  }
 };
 
 // The encodings in which stored neurons are also held, and the key that names them.

@@ -22,7 +22,8 @@ class ApiRoutes : public testing::Test {
   ApiRoutes() : tokenizer_(std::move(*make_tokenizer(small_vocab(300), "test"))) {
     Api::Options options{{}, {}, {}, {"key"}, Error{Code::unsupported, "chat", "none"}, {}, true};
     options.model.name = "small";
-    options.tiers = {{"dram", "memory", true, 0}, {"flash", "files", false, 700}};
+    options.tiers = {{.name = "dram", .kind = "memory", .capacity_bytes = 0},
+                     {.name = "flash", .kind = "files", .used_bytes = 700}};
     api_ = std::make_unique<Api>(std::move(options), *tokenizer_, desk_);
     api_->set_server(server_, reading_);
   }
@@ -88,8 +89,11 @@ TEST_F(ApiRoutes, AKeyIsReadWhateverItsSchemeIsWrittenLike) {
 
 TEST_F(ApiRoutes, TiersAndWhatTheyHold) {
   ServiceState state;
-  state.tiers = {{"dram", 1000, 900, {}}};
-  state.tiers.front().counters.hits = 5;
+  MemoryCounters counters;
+  counters.hits = 5;
+  state.tiers = {
+      {.name = "dram", .kind = "memory", .capacity_bytes = 1000, .used_bytes = 900, .counters = counters},
+      {.name = "flash", .kind = "files", .used_bytes = 700}};
   state.links = {{"flash", "dram", {2, 30, 4000}}};
   api_->set_state(state);
   const auto reply = std::make_shared<HeardReply>();

@@ -4,8 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
+#include "core/report/figure_json.h"
 #include "tools/tierd/server/api/metrics.h"
 
 namespace tierd {
@@ -26,24 +25,28 @@ EnergyTotals totals() {
       .seconds = 10, .tokens = 50, .joules = 3921.5, .operational_grams = 0.9, .embodied_grams = 0.01};
   totals.run = {
       .seconds = 25, .tokens = 51, .joules = 9054.25, .operational_grams = 2.1, .embodied_grams = 0.025};
+  for (EnergyTotals::Part& part : totals.parts) {
+    part.decode_seconds = totals.decode.seconds;
+    part.run_seconds = totals.run.seconds;
+  }
   return totals;
 }
 
 TEST(EnergyReport, LinesSayHowMuchAndWhoSaysSo) {
-  using Lines = std::vector<std::pair<std::string, std::string>>;
   EXPECT_EQ(
-      energy_lines(energy_json(totals())),
-      (Lines{{"energy",
-              "78.4 J a token; 392 W = processor 40 measured (RAPL) + gpu 350 modelled (libnvidia-ml.so.1: "
-              "not found) + dram 0.15 modelled + flash 2 modelled"},
-             {"carbon",
-              "18.2 mgCO2 a token, 0.2 mg of it embodied; by box, 820 g/kWh; 9.05 kJ and 2.12 gCO2 "
-              "the whole run"}}));
+      energy_lines({totals()}),
+      (ReportLines{
+          {"energy",
+           "78.4 J a token; 392 W = processor 40 measured (RAPL) + gpu 350 modelled (libnvidia-ml.so.1: "
+           "not found) + dram 0.15 modelled + flash 2 modelled"},
+          {"carbon",
+           "18.2 mgCO2 a token, 0.2 mg of it embodied; by box, 820 g/kWh; 9.05 kJ and 2.12 gCO2 "
+           "the whole run"}}));
   EnergyTotals stood_for = totals();
   stood_for.parts.erase(stood_for.parts.begin() + 1);
   stood_for.decode.joules -= 3500;
   stood_for.not_counted = {{EnergyPart::gpu, "tiers.gpu: the host stands for it"}};
-  const auto lines = energy_lines(energy_json(stood_for));
+  const auto lines = energy_lines({stood_for});
   ASSERT_EQ(lines.size(), 3u);
   EXPECT_EQ(lines[0].second,
             "8.43 J a token; 42.1 W = processor 40 measured (RAPL) + dram 0.15 modelled + flash 2 modelled");
@@ -53,19 +56,19 @@ TEST(EnergyReport, LinesSayHowMuchAndWhoSaysSo) {
   none.decode = {};
   none.parts[0].meter = "";
   none.parts[1].why = "";
-  EXPECT_EQ(energy_lines(energy_json(none)),
-            (Lines{{"energy", "362 W modelled = processor 40 + gpu 320 + dram 0.17 + flash 2"},
-                   {"carbon", "by box, 820 g/kWh; 9.05 kJ and 2.12 gCO2 the whole run"}}));
+  EXPECT_EQ(energy_lines({none}),
+            (ReportLines{{"energy", "362 W modelled = processor 40 + gpu 320 + dram 0.17 + flash 2"},
+                         {"carbon", "by box, 820 g/kWh; 9.05 kJ and 2.12 gCO2 the whole run"}}));
   EnergyTotals unknown_mass = totals();
   unknown_mass.decode.embodied_grams = 0;
-  EXPECT_THAT(energy_lines(energy_json(unknown_mass))[1].second,
+  EXPECT_THAT(energy_lines({unknown_mass})[1].second,
               testing::StartsWith("18 mgCO2 a token, no embodied mass is described; by box"));
-  EXPECT_THAT(energy_lines(energy_json(std::nullopt)),
+  EXPECT_THAT(energy_lines({}),
               testing::ElementsAre(Pair("energy", testing::StartsWith("unknown: run.energy names no"))));
 }
 
 TEST(EnergyReport, MetricsAgreeWithTheObject) {
-  const json energy = energy_json(totals());
+  const json energy = figures_json(EnergyFigures{totals()});
   Metrics metrics({});
   ServiceState state;
   EXPECT_EQ(metrics.text(state).find("tierd_energy"), std::string::npos) << "nobody knows what is drawn";

@@ -108,7 +108,7 @@ Result<bool> Chat::take(const std::string& text) {
   } else if (text == "/stats") {
     energy_.look_now(progress_of(runtime_, result_));
     result_.energy = energy_.totals();
-    std::fputs(report_text(report_json(runtime_, result_)).c_str(), stderr);
+    std::fputs(report_text(run_figures(runtime_, result_)).c_str(), stderr);
   } else if (text == "/help" || (text.front() == '/' && text.find(' ') == std::string::npos)) {
     std::fputs(kHelp, stderr);
   } else {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
 #include <vector>
@@ -15,13 +14,6 @@
 
 namespace tierd {
 namespace {
-
-using nlohmann::json;
-
-struct Anew {
-  std::vector<std::string> sites;  // in the order in which a step computes them
-  float error = 0;
-};
 
 // Returns the encodings that the parts of a site have in the model's file.
 std::string in_file(const TensorSource& source, const StoredSite& site) {
@@ -37,64 +29,54 @@ std::string in_store(const StoredSite& site) {
 }
 
 // Sites by their encodings in the file and in the store.
-using Ways = std::map<std::pair<std::string, std::string>, Anew>;
+using Ways = std::map<std::pair<std::string, std::string>, EncodedFigures>;
 
-void add(Ways& ways, const std::string& from, const std::string& to, const StoredSite& site, float error) {
-  Anew& way = ways[{from, to}];
+void add(Ways& ways, const EncodedFigures& one, const StoredSite& site) {
+  EncodedFigures& way = ways.emplace(std::pair(one.from, one.to), one).first->second;
   const std::string group(name(site.group));
   if (std::ranges::find(way.sites, group) == way.sites.end()) way.sites.push_back(group);
-  way.error = std::max(way.error, error);
+  way.error = std::max(way.error, one.error);
 }
 
-json to_json(const Ways& ways, bool sampled) {
-  json list = json::array();
-  for (const auto& [encodings, way] : ways) {
-    list.push_back({{"sites", way.sites},
-                    {"from", encodings.first.empty() ? json(nullptr) : json(encodings.first)},
-                    {"to", encodings.second},
-                    {"error", way.error},
-                    {"sampled", sampled}});
-  }
+std::vector<EncodedFigures> list_of(Ways ways) {
+  std::vector<EncodedFigures> list;
+  for (auto& [encodings, way] : ways) list.push_back(std::move(way));
   return list;
 }
 
 }  // namespace
 
-Result<json> encodings_json(const RunPlan& plan) {
-  if (plan.source == nullptr) return stored_anew_json(plan.store);
+Result<std::vector<EncodedFigures>> encoding_figures(const RunPlan& plan) {
+  if (plan.source == nullptr) return stored_anew(plan.store);
   const TensorSource& source = *plan.source;
   Ways ways;
   std::set<std::tuple<std::string, std::string, OpGroup>> sampled;
   for (const StoredSite* stored : plan.store.manifest().stored()) {
     const StoredSite& site = *stored;
     if (!encoded_anew(source, site)) continue;
-    const std::string from = in_file(source, site);
-    const std::string to = in_store(site);
-    float error = 0;
-    if (sampled.emplace(from, to, site.group).second) {
-      TIERD_ASSIGN(error, sampled_encoding_error(source, site));
+    EncodedFigures one{{}, in_file(source, site), in_store(site), 0, true};
+    if (sampled.emplace(one.from, one.to, site.group).second) {
+      TIERD_ASSIGN(one.error, sampled_encoding_error(source, site));
     }
-    add(ways, from, to, site, error);
+    add(ways, one, site);
   }
-  return to_json(ways, true);
+  return list_of(std::move(ways));
 }
 
-json stored_anew_json(const Store& store) {
+std::vector<EncodedFigures> stored_anew(const Store& store) {
   Ways ways;
   for (const StoredSite* site : store.manifest().stored()) {
-    if (site->encoding_error) add(ways, "", in_store(*site), *site, *site->encoding_error);
+    if (site->encoding_error) add(ways, {{}, "", in_store(*site), *site->encoding_error, false}, *site);
   }
-  return to_json(ways, false);
+  return list_of(std::move(ways));
 }
 
-std::string encodings_text(const json& encodings) {
+std::string encodings_text(const std::vector<EncodedFigures>& encodings) {
   std::string text;
-  for (const json& entry : encodings) {
+  for (const EncodedFigures& entry : encodings) {
     text += fmt::format("{}{}{} as {}, relative error {:.2g}{}", text.empty() ? "" : "; ",
-                        fmt::join(entry["sites"].get<std::vector<std::string>>(), ", "),
-                        entry["from"].is_null() ? "" : " from " + entry["from"].get<std::string>(),
-                        entry["to"].get<std::string>(), entry["error"].get<double>(),
-                        entry["sampled"].get<bool>() ? " in a sample" : "");
+                        fmt::join(entry.sites, ", "), entry.from.empty() ? "" : " from " + entry.from,
+                        entry.to, entry.error, entry.sampled ? " in a sample" : "");
   }
   return text;
 }

@@ -1,19 +1,28 @@
 // The part of a report on energy (joules) and carbon (grams of CO2).
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "core/watch/energy/energy_ledger.h"
+#include "tools/tierd/report_lines.h"
 
 namespace tierd {
 
-// Returns "energy" of a report. Without totals it is an object with "unknown".
-nlohmann::json energy_json(const std::optional<EnergyTotals>& totals);
-// Returns labels and lines of the report. A token is a decoded one.
-std::vector<std::pair<std::string, std::string>> energy_lines(const nlohmann::json& energy);
+// "energy" of a report.
+struct EnergyFigures {
+  std::optional<EnergyTotals> totals;  // empty: the machine's power is not known
+
+  std::optional<std::string> unknown() const;
+  static constexpr auto figures() {
+    using F = EnergyFigures;
+    return std::tuple(
+        Figure{&F::totals, "", Quantity::parts, Adds::sum, ""},
+        Figure{&F::unknown, "unknown", Quantity::text, Adds::derived, "the reason without totals"});
+  }
+};
+
+// A token is a decoded one.
+ReportLines energy_lines(const EnergyFigures& energy);
 
 }  // namespace tierd

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <nlohmann/json.hpp>
-#include <optional>
 #include <string_view>
 
 #include "core/base/log.h"
@@ -14,8 +12,6 @@
 
 namespace tierd {
 namespace {
-
-using nlohmann::json;
 
 // A verdict on fewer tokens is marked, because chance has a large part in it.
 constexpr uint64_t kEnoughTokens = 500;
@@ -53,30 +49,12 @@ std::string compare_command(const Arguments& arguments) {
   return command + " text.txt --tokens 1000";
 }
 
-json to_json(const MeasuredLoss& loss) {
-  json measured = {{"divergence", loss.divergence},
-                   {"perplexity", loss.perplexity},
-                   {"reference_perplexity", loss.reference_perplexity},
-                   {"perplexity_change", loss.perplexity_change()},
-                   {"against", loss.against_store ? "store" : "file"},
-                   {"tokens", loss.tokens},
-                   {"text", loss.text},
-                   {"text_checksum", loss.text_checksum},
-                   {"date", loss.date},
-                   {"used", nullptr}};
-  if (loss.used_neurons && loss.used_bytes)
-    measured["used"] = {{"neurons", *loss.used_neurons}, {"bytes", *loss.used_bytes}};
-  return measured;
-}
-
 // Returns "KL 0.295 nats a token, perplexity +33.1 % on 510 tokens of wiki.txt (tier-compare, 2026-11-30)".
-std::string verdict_text(const json& measured) {
-  const auto tokens = measured["tokens"].get<uint64_t>();
+std::string verdict_text(const MeasuredLoss& loss) {
   return fmt::format("KL {:.3g} nats a token{}, perplexity {:+.3g} % on {}{} tokens of {} (tier-compare, {})",
-                     measured["divergence"].get<double>(),
-                     measured["against"] == "store" ? " against the store" : "",
-                     100 * measured["perplexity_change"].get<double>(), tokens < kEnoughTokens ? "only " : "",
-                     tokens, measured["text"].get<std::string>(), measured["date"].get<std::string>());
+                     loss.divergence, loss.against_store ? " against the store" : "",
+                     100 * loss.perplexity_change(), loss.tokens < kEnoughTokens ? "only " : "", loss.tokens,
+                     loss.text, loss.date);
 }
 
 Result<std::optional<MeasuredLoss>> kept_for(const RunPlan& plan, const Arguments& arguments) {
@@ -85,14 +63,12 @@ Result<std::optional<MeasuredLoss>> kept_for(const RunPlan& plan, const Argument
 }
 
 // Refuses a loss that is too large, and a stored verdict that cannot be read.
-Status check_loss(const json& loss) {
-  if (loss.is_null()) return {};
+Status check_loss(const KnownLoss& loss) {
   const auto refuse = [&](const std::string& why) {
     return Error{Code::invalid_argument, "", loss_line(loss) + why};
   };
-  if (!loss["unreadable"].is_null()) return refuse("; --force runs without it");
-  if (loss["measured"].is_null() || loss["measured"]["divergence"].get<double>() <= kMostDivergence)
-    return {};
+  if (!loss.unreadable.empty()) return refuse("; --force runs without it");
+  if (!loss.measured || loss.measured->divergence <= kMostDivergence) return {};
   return refuse(
       fmt::format(": more than {} nats a token, so that the text is not the model's; --force runs it "
                   "all the same",
@@ -101,38 +77,35 @@ Status check_loss(const json& loss) {
 
 }  // namespace
 
-json known_loss(const RunPlan& plan, const Arguments& arguments) {
-  if (plan.config.execute == "trace" || !is_lossy(plan)) return nullptr;
-  json loss = {{"measured", nullptr}, {"unreadable", nullptr}, {"command", compare_command(arguments)}};
-  const auto found = kept_for(plan, arguments);
-  if (!found.ok()) {
-    loss["unreadable"] = found.error().line();
-  } else if (*found) {
-    loss["measured"] = to_json(**found);
+std::optional<KnownLoss> known_loss(const RunPlan& plan, const Arguments& arguments) {
+  if (plan.config.execute == "trace" || !is_lossy(plan)) return std::nullopt;
+  KnownLoss loss{.command = compare_command(arguments)};
+  auto found = kept_for(plan, arguments);
+  if (found.ok()) {
+    loss.measured = *std::move(found);
+  } else {
+    loss.unreadable = found.error().line();
   }
   return loss;
 }
 
-std::string loss_text(const json& loss) {
-  if (loss.is_null()) return "";
-  const auto command = loss["command"].get<std::string>();
-  if (!loss["unreadable"].is_null()) {
+std::string loss_text(const KnownLoss& loss) {
+  if (!loss.unreadable.empty()) {
     return fmt::format("unknown: {}; remove the file, or {} measures anew what it should hold",
-                       loss["unreadable"].get<std::string>(), command);
+                       loss.unreadable, loss.command);
   }
-  if (loss["measured"].is_null()) return fmt::format("not measured: {} measures it", command);
-  return verdict_text(loss["measured"]);
+  if (!loss.measured) return fmt::format("not measured: {} measures it", loss.command);
+  return verdict_text(*loss.measured);
 }
 
-std::string loss_line(const json& loss) {
-  if (loss.is_null()) return "";
-  return (loss["measured"].is_null() ? "loss " : "measured loss: ") + loss_text(loss);
+std::string loss_line(const KnownLoss& loss) {
+  return (loss.measured ? "measured loss: " : "loss ") + loss_text(loss);
 }
 
-Result<json> tell_loss(const RunPlan& plan, const Arguments& arguments) {
-  json loss = known_loss(plan, arguments);
-  if (!arguments.force) TIERD_TRY(check_loss(loss));
-  if (!loss.is_null() && !arguments.quiet) say(loss_line(loss));
+Result<std::optional<KnownLoss>> tell_loss(const RunPlan& plan, const Arguments& arguments) {
+  std::optional<KnownLoss> loss = known_loss(plan, arguments);
+  if (loss && !arguments.force) TIERD_TRY(check_loss(*loss));
+  if (loss && !arguments.quiet) say(loss_line(*loss));
   return loss;
 }
 

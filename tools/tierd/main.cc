@@ -14,6 +14,7 @@
 #include "core/base/nearest.h"
 #include "core/base/standard_streams.h"
 #include "core/model/text/chat_template.h"
+#include "core/report/figure_json.h"
 #include "core/run/plugin_tensors.h"
 #include "core/run/prepare_run.h"
 #include "core/strategy/agent_file.h"
@@ -97,11 +98,12 @@ std::vector<std::string> warnings_of(const RunPlan& plan) {
 }
 
 int print_check(const Arguments& arguments, RunPlan plan, const RuntimeOptions& options, const Vocab& vocab) {
-  nlohmann::json loss = known_loss(plan, arguments);
-  auto check = check_json(std::move(plan), options, vocab);
+  std::optional<KnownLoss> loss = known_loss(plan, arguments);
+  auto check = check_figures(std::move(plan), options, vocab);
   if (!check.ok()) return fail(check.error(), exit_code(check.error()));
-  (*check)["loss"] = std::move(loss);
-  const Status written = write_output(arguments.json ? check->dump(2) + "\n" : check_text(*check));
+  check->loss = std::move(loss);
+  const Status written =
+      write_output(arguments.json ? figures_json(*check).dump(2) + "\n" : check_text(*check));
   return written.ok() ? 0 : fail(written.error(), kFailed);
 }
 
@@ -174,7 +176,7 @@ int run(Arguments arguments) {
   // From here on files may be written.
   plan = with_store(std::move(*plan), arguments.config, options);
   if (!plan.ok()) return fail(plan.error(), exit_code(plan.error()));
-  if (const nlohmann::json anew = stored_anew_json(plan->store); !anew.empty() && !arguments.quiet)
+  if (const auto anew = stored_anew(plan->store); !anew.empty() && !arguments.quiet)
     say("encoded anew: " + encodings_text(anew));
   const auto loss = tell_loss(*plan, arguments);
   if (!loss.ok()) return fail(loss.error(), kBadInput);

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "core/config/config.h"
+#include "core/report/figure.h"
 #include "core/run/runtime.h"
 #include "core/system/memory_pressure.h"
 
@@ -14,6 +15,12 @@ namespace tierd {
 struct PressureCounts {
   uint64_t shrinks = 0;
   uint64_t grows = 0;
+
+  static constexpr auto figures() {
+    using F = PressureCounts;
+    return std::tuple(Figure{&F::shrinks, "shrinks", Quantity::count, Adds::sum, "because memory was short"},
+                      Figure{&F::grows, "grows", Quantity::count, Adds::sum, "when it was not any more"});
+  }
 };
 
 class PressureRelief {

@@ -1,60 +1,62 @@
 #include "tools/tierd/read_report.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <span>
 
-#include "core/base/units.h"
-#include "core/watch/timeline/pipeline.h"
 #include "tools/tierd/report.h"
-#include "tools/tierd/report_numbers.h"
-#include "tools/tierd/trend.h"
 
 namespace tierd {
 namespace {
 
-using nlohmann::json;
+constexpr uint64_t kLeastTrendSteps = 32;  // fewer steps show no trend
+
+// Returns "284 MB a step after the first 16, -12 kB (+-9 kB) from step to step".
+std::string trend_text(const TrendFigures& trend) {
+  const double slope = trend.bytes.slope;
+  return fmt::format("{} a step after the first {}; {}{} from step to step, give or take {}",
+                     size_text(trend.bytes.mean), trend.skipped_steps, slope < 0 ? "-" : "+",
+                     format_bytes(std::abs(slope)), size_text(trend.bytes.error));
+}
 
 }  // namespace
 
-json flash_json(const Runtime& runtime, const ReadCounts& flash) {
-  json sizes = json::object();  // "16384": reads of 16 KiB and more, less than the next size
+std::map<std::string, uint64_t> ReadFigures::sizes() const {
+  std::map<std::string, uint64_t> sizes;
   for (size_t i = 0; i < kReadSizes; ++i) {
-    if (flash.reads_of_size[i] != 0) sizes[std::to_string(kLeastReadSize << i)] = flash.reads_of_size[i];
+    if (reads_of_size[i] != 0) sizes[std::to_string(kLeastReadSize << i)] = reads_of_size[i];
   }
-  return {{"bytes", flash.bytes},
-          {"extents", flash.extents},
-          {"verified_bytes", flash.verified_bytes},
-          {"asked_bytes", flash.asked_bytes},
-          {"read_bytes", flash.read_bytes},
-          {"wasted_bytes", flash.wasted_bytes},
-          {"reads", flash.reads},
-          {"reads_of_size", sizes},
-          {"joined", flash.joined},
-          {"short_reads", flash.short_reads},
-          {"retries", flash.retries},
-          {"checksum_ms", static_cast<double>(flash.checksum_ns) * kMs},
-          {"busy_ms", static_cast<double>(flash.in_flight_ns) * kMs},
-          {"busy_bytes_per_second", flash.in_flight_ns == 0 ? 0.0
-                                                            : static_cast<double>(flash.read_bytes) * 1e9 /
-                                                                  static_cast<double>(flash.in_flight_ns)},
-          {"gap_bytes", runtime.reading().gap_bytes},
-          {"gap_from", runtime.reading().gap_from},
-          {"bounced", runtime.reading().bounced},
-          {"bounced_from", runtime.reading().bounced_from}};
+  return sizes;
 }
 
-std::string flash_text(const json& flash) {
-  const auto reads = flash["reads"].get<uint64_t>();
-  const auto read_bytes = flash["read_bytes"].get<double>();
-  const double wasted = read_bytes > 0 ? 100 * flash["wasted_bytes"].get<double>() / read_bytes : 0;
-  return fmt::format("{} reads of {} for {} extents, {:.2g} % in vain; {} while busy", reads,
-                     format_bytes(per(read_bytes, reads)), flash["extents"].get<uint64_t>(), wasted,
-                     format_rate(flash["busy_bytes_per_second"].get<double>()));
+FlashFigures flash_figures(const Runtime& runtime, const ReadCounts& flash, uint64_t disk_bytes_before) {
+  const ReadChoices& choices = runtime.reading();
+  return {.reads = {flash},
+          .gap_bytes = choices.gap_bytes,
+          .gap_from = choices.gap_from,
+          .bounced = choices.bounced,
+          .bounced_from = choices.bounced_from,
+          .system_read_bytes = system_read_bytes() - disk_bytes_before};
+}
+
+ReportLines flash_lines(const FlashFigures& flash, const TrendFigures& trend) {
+  ReportLines lines;
+  const ReadFigures& reads = flash.reads;
+  if (reads.reads != 0) {
+    const double wasted = per(100 * static_cast<double>(reads.wasted_bytes), reads.read_bytes);
+    lines.emplace_back(
+        "flash", fmt::format("{} reads of {} for {} extents, {:.2g} % in vain; {} while busy", reads.reads,
+                             size_text(per(reads.read_bytes, reads.reads)), reads.extents, wasted,
+                             format_rate(reads.busy_bytes_per_second())));
+  }
+  if (trend.steps >= kLeastTrendSteps && trend.bytes.mean > 0) lines.emplace_back("trend", trend_text(trend));
+  if (flash.gap_bytes != 0) {
+    lines.emplace_back(
+        "gaps", fmt::format("up to {} are read through; {}", size_text(flash.gap_bytes), flash.gap_from));
+  }
+  if (flash.bounced) lines.emplace_back("landing", "through the bounce buffer; " + flash.bounced_from);
+  return lines;
 }
 
 uint64_t system_read_bytes() {
@@ -67,91 +69,33 @@ uint64_t system_read_bytes() {
   return 0;
 }
 
-void add_reads(json& decode, const ReadCounts& before, const ReadCounts& after) {
-  const auto steps = decode["steps"].get<uint64_t>();
-  const auto since = [&](auto ReadCounts::*field) {
-    return static_cast<double>(after.*field - before.*field);
-  };
-  const double busy_ns = since(&ReadCounts::in_flight_ns);
-  const double bytes = since(&ReadCounts::read_bytes);
-  decode["io_ms"] = per(busy_ns * kMs, steps);
-  decode["checksum_ms"] = per(since(&ReadCounts::checksum_ns) * kMs, steps);
-  decode["copy_ms"] = per(since(&ReadCounts::copy_ns) * kMs, steps);
-  decode["expand_ms"] = per(since(&ReadCounts::expand_ns) * kMs, steps);
-  decode["reads"] = per(since(&ReadCounts::reads), steps);
-  decode["read_bytes"] = per(bytes, steps);
-  decode["wasted_bytes"] = per(since(&ReadCounts::wasted_bytes), steps);
-  decode["busy_bytes_per_second"] = busy_ns == 0 ? 0.0 : bytes * 1e9 / busy_ns;
-}
-
-json trend_json(const std::vector<uint64_t>& read_bytes) {
+TrendFigures trend_figures(const std::vector<uint64_t>& read_bytes) {
   const size_t skipped = std::min<size_t>(kWarmUpSteps, read_bytes.size());
-  const Trend trend = trend_of(std::span(read_bytes).subspan(skipped));
-  return {{"skipped_steps", skipped},
-          {"steps", read_bytes.size() - skipped},
-          {"mean_bytes", trend.mean},
-          {"bytes_per_step", trend.slope},
-          {"error", trend.error}};
+  return {skipped, read_bytes.size() - skipped, trend_of(std::span(read_bytes).subspan(skipped))};
 }
 
-std::string trend_text(const json& trend) {
-  const double slope = trend["bytes_per_step"].get<double>();
-  return fmt::format("{} a step after the first {}; {}{} from step to step, give or take {}",
-                     size_text(trend["mean_bytes"]), trend["skipped_steps"].get<uint64_t>(),
-                     slope < 0 ? "-" : "+", format_bytes(std::abs(slope)), size_text(trend["error"]));
+PipelineFigures pipeline_figures(const Timeline& timeline) {
+  return {timeline.size(), timeline.dropped(), pipeline_times(timeline)};
 }
 
-json pipeline_json(const Timeline& timeline) {
-  const PipelineTimes times = pipeline_times(timeline);
-  const auto ms = [&](uint64_t ns) { return per(static_cast<double>(ns) * kMs, times.steps); };
-  const auto each = [&](uint64_t count) { return per(static_cast<double>(count), times.steps); };
-  return {{"slices", timeline.size()},
-          {"forgotten", timeline.dropped()},
-          {"steps", times.steps},
-          {"step_ms", ms(times.wall_ns)},
-          {"compute_ms", ms(times.compute_ns)},
-          {"predictor_ms", ms(times.predictor_ns)},
-          {"busy_ms", ms(times.busy_ns)},
-          {"flash_ms", ms(times.flash_ns)},
-          {"demand_ms", ms(times.demand_ns)},
-          {"preload_ms", ms(times.preload_ns)},
-          {"overlap_ms", ms(times.overlap_ns)},
-          {"hidden_ms", ms(times.hidden_ns)},
-          {"hideable_ms", ms(times.hideable_ns)},
-          {"hidden_share", times.hidden_share()},
-          {"hidden_of_hideable", times.hidden_of_hideable()},
-          {"copy_ms", ms(times.copied_ns)},
-          {"copy_overlap_ms", ms(times.copied_beside_ns)},
-          {"copied_bytes", each(times.copied_bytes)},
-          {"wait_ms", ms(times.waited_ns)},
-          {"wait_on_demand_ms", ms(times.waited_on_demand_ns)},
-          {"demand_bytes", each(times.demand_bytes)},
-          {"demand_reads", each(times.demand_reads)},
-          {"preload_bytes", each(times.preload_bytes)},
-          {"preload_reads", each(times.preload_reads)}};
-}
-
-std::string pipeline_text(const json& p) {
-  const auto number = [&](const char* key) { return p[key].get<double>(); };
-  if (p["steps"].get<uint64_t>() == 0) return "no decode step was recorded whole";
+std::string pipeline_text(const PipelineFigures& p) {
+  const PipelineTimes& times = p.times;
+  if (times.steps == 0) return "no decode step was recorded whole";
   std::string text = fmt::format(
       "flash busy {:.3g} ms a step (preload {:.3g}, demand {:.3g}), compute {:.3g}, predictor {:.3g}; "
-      "reading "
-      "beside computing {:.3g}; waiting for demands {:.3g}",
-      number("flash_ms"), number("preload_ms"), number("demand_ms"), number("compute_ms"),
-      number("predictor_ms"), number("overlap_ms"), number("wait_on_demand_ms"));
-  if (number("preload_ms") > 0) {
+      "reading beside computing {:.3g}; waiting for demands {:.3g}",
+      p.ms(times.flash_ns), p.ms(times.preload_ns), p.ms(times.demand_ns), p.ms(times.compute_ns),
+      p.ms(times.predictor_ns), p.ms(times.overlap_ns), p.ms(times.waited_on_demand_ns));
+  if (times.preload_ns > 0) {
     text += fmt::format("; {:.3g} % of preloading hidden, {:.3g} % of what computing can hide",
-                        100 * number("hidden_share"), 100 * number("hidden_of_hideable"));
+                        100 * times.hidden_share(), 100 * times.hidden_of_hideable());
   }
-  if (number("copy_ms") > 0) {
+  if (times.copied_ns > 0) {
     text += fmt::format("; copies between memories {:.3g} ms, {:.3g} of them beside computing",
-                        number("copy_ms"), number("copy_overlap_ms"));
+                        p.ms(times.copied_ns), p.ms(times.copied_beside_ns));
   }
-  if (const auto forgotten = p["forgotten"].get<uint64_t>(); forgotten != 0) {
-    text += fmt::format("; the last {} steps, {} slices before were forgotten", p["steps"].get<uint64_t>(),
-                        forgotten);
-  }
+  if (p.forgotten != 0)
+    text += fmt::format("; the last {} steps, {} slices before were forgotten", times.steps, p.forgotten);
   return text;
 }
 

@@ -1,24 +1,18 @@
 #include "tools/tierd/recoding_report.h"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "core/base/file.h"
 #include "core/base/time.h"
-#include "core/base/units.h"
 #include "core/store/encoding_error.h"
 #include "tiers/compute/recoding.h"
-#include "tools/tierd/report_numbers.h"
 
 namespace tierd {
 namespace {
-
-using nlohmann::json;
 
 constexpr uint32_t kSampledNeurons = 16;
 constexpr size_t kSampledPieces = 64;  // of a neuron
@@ -62,8 +56,8 @@ Result<Sample> sample(const RunPlan& plan, const StoredSite& recoded) {
 
 }  // namespace
 
-Result<json> recoding_json(const RunPlan& plan) {
-  json list = json::array();
+Result<std::vector<RecodingFigures>> recoding_figures(const RunPlan& plan) {
+  std::vector<RecodingFigures> list;
   std::map<Encoding, size_t> of_encoding;  // index in the list
   std::vector<std::string> tiers;
   for (const Tier& tier : plan.tiers.memories) {
@@ -73,50 +67,43 @@ Result<json> recoding_json(const RunPlan& plan) {
     const auto [found, is_new] = of_encoding.emplace(recoded.encodings.front(), list.size());
     if (is_new) {
       const StoredSite& stored = plan.store.manifest().sites[recoded.edition_of];
-      json& entry = list.emplace_back(json{{"to", name(recoded.encodings.front())},
-                                           {"sites", {name(recoded.group)}},
-                                           {"in", tiers},
-                                           {"unstored_bytes", 0},
-                                           {"read_bytes", stored.neuron_bytes(0)},
-                                           {"moved_bytes", recoded.neuron_bytes(0)},
-                                           {"error", nullptr},
-                                           {"encoded_bytes_per_second", nullptr}});
+      RecodingFigures& entry = list.emplace_back();
+      entry.to = name(recoded.encodings.front());
+      entry.sites = {std::string(name(recoded.group))};
+      entry.in = tiers;
+      entry.read_bytes = stored.neuron_bytes(0);
+      entry.moved_bytes = recoded.neuron_bytes(0);
       if (plan.store.made()) {
         TIERD_ASSIGN(const Sample sampled, sample(plan, recoded));
-        entry["error"] = sampled.error;
-        entry["encoded_bytes_per_second"] = sampled.rate;
+        entry.error = sampled.error;
+        entry.encoded_bytes_per_second = sampled.rate;
       } else if (plan.source != nullptr) {
-        TIERD_ASSIGN(entry["error"], sampled_encoding_error(*plan.source, recoded));
+        TIERD_ASSIGN(entry.error, sampled_encoding_error(*plan.source, recoded));
       }
     }
-    json& unstored = list[found->second]["unstored_bytes"];
-    unstored = unstored.get<uint64_t>() + recoded.neurons() * recoded.extent_bytes(0);
+    list[found->second].unstored_bytes += recoded.neurons() * recoded.extent_bytes(0);
   }
   return list;
 }
 
-std::vector<std::pair<std::string, std::string>> recoding_lines(const json& recoded) {
-  std::vector<std::pair<std::string, std::string>> lines;
-  if (recoded.empty()) return lines;
-  const json& last = recoded.back();
+ReportLines recoding_lines(const std::vector<RecodingFigures>& recoded) {
+  if (recoded.empty()) return {};
+  const RecodingFigures& last = recoded.back();
   std::string ways;
   uint64_t unstored = 0;
-  for (const json& entry : recoded) {
-    ways += fmt::format("{}as {}", ways.empty() ? "" : ", ", entry["to"].get<std::string>());
-    if (!entry["error"].is_null())
-      ways += fmt::format(" (relative error {:.2g})", entry["error"].get<double>());
-    unstored += entry["unstored_bytes"].get<uint64_t>();
+  for (const RecodingFigures& entry : recoded) {
+    ways += fmt::format("{}as {}", ways.empty() ? "" : ", ", entry.to);
+    if (entry.error) ways += fmt::format(" (relative error {:.2g})", *entry.error);
+    unstored += entry.unstored_bytes;
   }
-  lines.emplace_back(
-      "recoded",
-      fmt::format("{} {} on the way to {}", fmt::join(last["sites"].get<std::vector<std::string>>(), ", "),
-                  ways, fmt::join(last["in"].get<std::vector<std::string>>(), ", ")));
-  lines.emplace_back("", fmt::format("{} less are stored; a neuron in {} is read as {} and moved as {}",
-                                     size_text(unstored), last["to"].get<std::string>(),
-                                     size_text(last["read_bytes"]), size_text(last["moved_bytes"])));
-  if (!last["encoded_bytes_per_second"].is_null()) {
-    lines.emplace_back("", fmt::format("a thread encodes {} of what it reads",
-                                       format_rate(last["encoded_bytes_per_second"].get<double>())));
+  ReportLines lines = {{"recoded", fmt::format("{} {} on the way to {}", fmt::join(last.sites, ", "), ways,
+                                               fmt::join(last.in, ", "))},
+                       {"", fmt::format("{} less are stored; a neuron in {} is read as {} and moved as {}",
+                                        size_text(unstored), last.to, size_text(last.read_bytes),
+                                        size_text(last.moved_bytes))}};
+  if (last.encoded_bytes_per_second) {
+    lines.emplace_back(
+        "", fmt::format("a thread encodes {} of what it reads", format_rate(*last.encoded_bytes_per_second)));
   }
   return lines;
 }

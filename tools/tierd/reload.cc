@@ -5,13 +5,11 @@
 #include <algorithm>
 #include <atomic>
 #include <csignal>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
 
 #include "core/base/log.h"
 #include "tools/tierd/capacity_move.h"
-#include "tools/tierd/known_loss.h"
 
 namespace tierd {
 namespace {
@@ -33,15 +31,15 @@ void ask_for(Arguments& arguments, const std::string& tier, const std::string& c
   arguments.overrides.push_back(fmt::format("{}.capacity={}", config.table(), capacity));
 }
 
-// Returns the known loss of the run that `arguments` would start, see tell_loss. Null for a run that cannot
+// Returns the known loss of the run that `arguments` would start, see tell_loss. None for a run that cannot
 // be planned: the change itself fails, too, and gives the reason.
-Result<nlohmann::json> tell_loss_of(const Arguments& arguments) {
+Result<std::optional<KnownLoss>> tell_loss_of(const Arguments& arguments) {
   RuntimeOptions options;
   options.fit = arguments.fit;
   options.quiet = true;
   options.force = true;  // the planned memory is in use by this run
   const auto plan = plan_run(arguments.config, options);
-  if (!plan.ok()) return nlohmann::json();
+  if (!plan.ok()) return std::optional<KnownLoss>();
   return tell_loss(*plan, arguments);
 }
 
@@ -104,11 +102,11 @@ Arguments Reload::present(const Runtime& runtime) const {
   return now;
 }
 
-Result<nlohmann::json> Reload::take_capacity(Runtime& runtime, const std::string& tier,
-                                             const std::string& capacity) {
+Result<std::optional<KnownLoss>> Reload::take_capacity(Runtime& runtime, const std::string& tier,
+                                                       const std::string& capacity) {
   Arguments changed = present(runtime);
   ask_for(changed, tier, capacity);
-  TIERD_ASSIGN(nlohmann::json loss, tell_loss_of(changed));
+  TIERD_ASSIGN(std::optional<KnownLoss> loss, tell_loss_of(changed));
   const size_t before = runtime.budget_changes().size();
   const TierTable& tiers = runtime.plan().tiers;
   const auto number = static_cast<size_t>(tiers.find(tier) - tiers.memories.data());

@@ -2,13 +2,13 @@
 // on a client's request.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "core/config/config.h"
 #include "core/run/runtime.h"
 #include "tools/tierd/arguments.h"
+#include "tools/tierd/known_loss.h"
 
 namespace tierd {
 
@@ -27,8 +27,8 @@ class Reload {
   // [main thread, between two steps] Sets the capacity of a tier, and prints a line on standard error. It
   // replaces the file's value until the file is read again. Returns the known loss with the new capacity, as
   // known_loss does. Errors: those of Runtime::set_capacity and tell_loss.
-  Result<nlohmann::json> take_capacity(Runtime& runtime, const std::string& tier,
-                                       const std::string& capacity);
+  Result<std::optional<KnownLoss>> take_capacity(Runtime& runtime, const std::string& tier,
+                                                 const std::string& capacity);
 
  private:
   void take_file(Runtime& runtime);

@@ -14,6 +14,7 @@
 #include "core/base/log.h"
 #include "core/base/time.h"
 #include "core/engine/batcher.h"
+#include "core/report/figure_json.h"
 #include "core/run/run_energy.h"
 #include "tools/command_line/exit_code.h"
 #include "tools/tierd/drafters.h"
@@ -43,17 +44,25 @@ std::string name_of(const std::string& path) {
   return last.string();
 }
 
+// Returns the tiers before anything was loaded.
+std::vector<ServedTier> served_tiers(const RunPlan& plan) {
+  std::vector<ServedTier> tiers;
+  for (const Tier& tier : plan.tiers.memories) {
+    const TierConfig& config = tier.config;
+    tiers.push_back({config.name, config.agent(), config.count, config.over, 0});
+  }
+  std::error_code unknown;
+  const uintmax_t stored = std::filesystem::file_size(plan.store.data_path(), unknown);
+  ServedTier& store =
+      tiers.emplace_back(ServedTier{plan.tiers.store.config.name, plan.tiers.store.config.agent()});
+  store.used_bytes = unknown ? 0 : stored;
+  return tiers;
+}
+
 Api::Options api_options(const Arguments& arguments, const RunPlan& plan, Result<ChatTemplate> chat) {
   const Manifest& manifest = plan.store.manifest();
   Api::Options options{{}, {}, {}, {}, std::move(chat), {}, arguments.quiet};
-  std::error_code unknown;
-  const uintmax_t stored = std::filesystem::file_size(plan.store.data_path(), unknown);
-  for (const Tier& tier : plan.tiers.memories) {
-    options.tiers.push_back(
-        {tier.config.name, tier.config.agent(), true, 0, tier.config.count, tier.config.over});
-  }
-  const TierConfig& store = plan.tiers.store.config;
-  options.tiers.push_back({store.name, store.agent(), false, unknown ? 0 : stored});
+  options.tiers = served_tiers(plan);
   for (const Site& site : plan.model.sites) options.sites.push_back({site.name, site.n});
   options.origins = Origins(arguments.host, arguments.allowed_hosts, arguments.cors_origins);
   ServedModel& model = options.model;
@@ -135,9 +144,11 @@ struct BudgetMovers {
   }
 };
 
-ServiceState state_of(Runtime& runtime, const Batcher& batcher, const StoreWatch& watch,
-                      const PressureRelief* relief, const RunEnergy& energy) {
+// `tiers`: as they were before loading.
+ServiceState state_of(Runtime& runtime, std::vector<ServedTier> tiers, const Batcher& batcher,
+                      const StoreWatch& watch, const PressureRelief* relief, const RunEnergy& energy) {
   ServiceState state;
+  state.tiers = std::move(tiers);
   state.energy = energy.totals();
   if (relief != nullptr) {
     state.pressure_shrinks = relief->counts().shrinks;
@@ -150,11 +161,11 @@ ServiceState state_of(Runtime& runtime, const Batcher& batcher, const StoreWatch
   state.decode = runtime.engine().decode_times();
   state.scheduler = runtime.scheduler().counters();
   state.flash = runtime.flash_counts();
-  const std::vector<Tier>& tiers = runtime.plan().tiers.memories;
-  for (size_t tier = 0; tier < tiers.size(); ++tier) {
+  for (size_t tier = 0; tier < runtime.plan().tiers.memories.size(); ++tier) {
     const Budget& budget = runtime.budget(tier);
-    state.tiers.push_back(
-        {tiers[tier].config.name, budget.capacity(), budget.used(), runtime.counters(tier)});
+    state.tiers[tier].capacity_bytes = budget.capacity();
+    state.tiers[tier].used_bytes = budget.used();
+    state.tiers[tier].counters = runtime.counters(tier);
   }
   state.links = runtime.links();
   state.use = runtime.scheduler().use();
@@ -177,14 +188,15 @@ RunProgress progress_of(Runtime& runtime, const Batcher& batcher) {
 Status run_texts(Runtime& runtime, Batcher& batcher, WorkDesk& desk, Api& api, const BudgetMovers& movers,
                  RunEnergy& energy, const std::atomic<Going>& going) {
   StoreWatch watch(runtime.plan().store);
-  const auto tell = [&] { api.set_state(state_of(runtime, batcher, watch, movers.relief, energy)); };
+  const std::vector<ServedTier> tiers = served_tiers(runtime.plan());
+  const auto tell = [&] { api.set_state(state_of(runtime, tiers, batcher, watch, movers.relief, energy)); };
   api.set_capacity_by([&](const std::string& tier, const std::string& capacity) -> Result<CapacityChange> {
     auto loss = movers.reload.take_capacity(runtime, tier, capacity);
     tell();
     if (!loss.ok()) return loss.error();
     const Runtime::BudgetChange& change = runtime.budget_changes().back();
     return CapacityChange{change.from, change.to, runtime.budget(change.tier).used(), change.raised_to_least,
-                          *std::move(loss)};
+                          *loss ? figures_json(**loss) : nlohmann::json()};
   });
   std::optional<std::chrono::steady_clock::time_point> ends;
   tell();

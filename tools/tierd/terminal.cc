@@ -14,6 +14,7 @@
 #include "core/engine/drafter.h"
 #include "core/engine/session.h"
 #include "core/model/sampling/sampler.h"
+#include "core/report/figure_json.h"
 #include "core/run/prepare_run.h"
 #include "core/run/run_energy.h"
 #include "tools/command_line/exit_code.h"
@@ -21,8 +22,6 @@
 #include "tools/tierd/drafters.h"
 #include "tools/tierd/plugin_watch.h"
 #include "tools/tierd/prompt_progress.h"
-#include "tools/tierd/read_report.h"
-#include "tools/tierd/recoding_report.h"
 #include "tools/tierd/report.h"
 #include "tools/tierd/terminal_text.h"
 
@@ -179,11 +178,11 @@ std::optional<ChatTemplate> form_of(const Arguments& arguments, const Vocab& voc
 }  // namespace
 
 int run_on_terminal(const Arguments& arguments, Reload& reload, RunPlan plan, RuntimeOptions options,
-                    const Tokenizer& tokenizer, const nlohmann::json& loss) {
+                    const Tokenizer& tokenizer, const std::optional<KnownLoss>& loss) {
   const auto drafters = start_drafters(plan, 1, arguments.quiet);
   if (!drafters.ok()) return fail(drafters.error(), exit_code(drafters.error()));
   Drafter* const drafter = drafters->each.empty() ? nullptr : drafters->each.front().get();
-  const auto recoded = recoding_json(plan);
+  auto recoded = recoding_figures(plan);
   if (!recoded.ok()) return fail(recoded.error(), exit_code(recoded.error()));
   PluginCalls calls;
   options.running_plugins = &calls;
@@ -230,22 +229,22 @@ int run_on_terminal(const Arguments& arguments, Reload& reload, RunPlan plan, Ru
   if (const Status recorded = runtime.end_recording(); drained.ok()) drained = recorded;
   the_waiter.store(nullptr);
 
-  nlohmann::json report = report_json(runtime, result);
-  report["recoded"] = *recoded;
-  report["loss"] = loss;
-  if (status.ok()) {
-    if (nlohmann::json forecast = forecast_json(runtime, report); !forecast.is_null())
-      report["forecast"] = std::move(forecast);
-  }
+  RunFigures figures = run_figures(runtime, result);
+  figures.recoded = *std::move(recoded);
+  figures.loss = loss;
+  if (status.ok()) figures.forecast = forecast_figures(runtime, figures);
   if (arguments.json) {
     // Incomplete characters of a byte-level model are replaced, so that the object is valid JSON.
-    const nlohmann::json object = {{"text", run.text()}, {"report", report}};
+    nlohmann::json report = figures_json(figures);
+    if (known.plan != nullptr) report["plan"] = *known.plan;
+    const nlohmann::json object = {{"text", run.text()}, {"report", std::move(report)}};
     const std::string text = object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
     if (const Status written = write_output(text); !written.ok() && status.ok()) status = written;
   } else if (isatty(STDOUT_FILENO) != 0) {
     (void)write_output("\n");  // the next shell prompt begins a line; a file gets the text alone
   }
-  if (!arguments.json && !arguments.quiet) std::fprintf(stderr, "\n%s", report_text(report).c_str());
+  if (!arguments.json && !arguments.quiet)
+    std::fprintf(stderr, "\n%s", report_text(figures).c_str());
   if (const int number = the_signal.load(); number != 0) return 128 + number;
   if (!status.ok()) return fail(status.error(), exit_code(status.error()));
   if (!drained.ok()) return fail(drained.error(), kFailed);

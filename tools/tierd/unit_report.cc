@@ -1,18 +1,12 @@
 #include "tools/tierd/unit_report.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "core/model/layout/cut.h"
-#include "tools/tierd/report_numbers.h"
 
 namespace tierd {
 namespace {
-
-using nlohmann::json;
 
 // A tier whose units compute, numbered as UnitLoads does.
 struct ComputingTier {
@@ -72,34 +66,30 @@ TierSums sums_of(const Runtime& runtime, size_t number, const ComputingTier& tie
   return sums;
 }
 
-// Returns NULL where the tier has one unit, or where no window is complete.
-json imbalance_json(size_t units, uint64_t windows, double sum) {
-  if (units < 2 || windows == 0) return nullptr;
+// Returns none where the tier has one unit, or where no window is complete.
+std::optional<double> imbalance_of(size_t units, uint64_t windows, double sum) {
+  if (units < 2 || windows == 0) return std::nullopt;
   return per(sum, windows);
 }
 
-json sites_json(const Runtime& runtime, const std::vector<ComputingTier>& tiers) {
-  json list = json::array();
+std::vector<UnitSiteFigures> site_figures(const Runtime& runtime, const std::vector<ComputingTier>& tiers) {
+  std::vector<UnitSiteFigures> list;
   const SiteTable& sites = runtime.plan().model.sites;
   for (SiteId s = 0; s < sites.size(); ++s) {
     const SiteLoad& load = runtime.scheduler().loads().sites()[s];
-    json of_tiers = json::array();
+    UnitSiteFigures& site = list.emplace_back(UnitSiteFigures{sites[s].name, load.passes, {}});
     for (size_t t = 0; t < tiers.size(); ++t) {
-      json neurons = json::array(), ms = json::array();
-      for (const UnitId unit : tiers[t].units) {
-        neurons.push_back(load.units[unit].neurons);
-        ms.push_back(per(static_cast<double>(load.units[unit].ns) * kMs, load.passes));
-      }
       const TierWork& work = load.tiers[t];
-      of_tiers.push_back(
-          {{"tier", tiers[t].name},
-           {"neurons", neurons},
-           {"ms", ms},
-           {"slowest_ms", per(static_cast<double>(work.slowest_ns) * kMs, load.passes)},
-           {"windows", work.windows},
-           {"imbalance", imbalance_json(tiers[t].units.size(), work.windows, work.imbalance_sum)}});
+      UnitSiteTierFigures& tier = site.tiers.emplace_back();
+      tier.tier = tiers[t].name;
+      for (const UnitId unit : tiers[t].units) {
+        tier.neurons.push_back(load.units[unit].neurons);
+        tier.ms.push_back(ms_each(load.units[unit].ns, load.passes));
+      }
+      tier.slowest_ms = ms_each(work.slowest_ns, load.passes);
+      tier.windows = work.windows;
+      tier.imbalance = imbalance_of(tiers[t].units.size(), work.windows, work.imbalance_sum);
     }
-    list.push_back({{"site", sites[s].name}, {"passes", load.passes}, {"tiers", of_tiers}});
   }
   return list;
 }
@@ -111,16 +101,13 @@ uint64_t steps_of(const Runtime& runtime) {
 }
 
 // Returns "load of ndp: 10 to 30 neurons a token and unit; imbalance 1.62 as executed (...)".
-std::string load_text(const json& tier, const json& units) {
-  const auto& each = tier["neurons_of_unit"];
-  const auto least = std::ranges::min(each.get<std::vector<double>>());
-  const auto most = std::ranges::max(each.get<std::vector<double>>());
-  const auto name = tier["tier"].get<std::string>();
-  std::string text = fmt::format("load of {}: {:.4g} to {:.4g} neurons a token and unit", name, least, most);
-  if (tier["imbalance"].is_null()) return text;
+std::string load_text(const UnitTierFigures& tier, uint32_t window) {
+  const auto [least, most] = std::ranges::minmax(tier.neurons_of_unit);
+  std::string text =
+      fmt::format("load of {}: {:.4g} to {:.4g} neurons a token and unit", tier.tier, least, most);
+  if (!tier.imbalance) return text;
   return text + fmt::format("; imbalance {:.3g} as executed (most / mean, a site and {} tokens; {} windows)",
-                            tier["imbalance"].get<double>(), units["window"].get<uint32_t>(),
-                            tier["windows"].get<uint64_t>());
+                            *tier.imbalance, window, tier.windows);
 }
 
 // Returns a capacity with which the tier keeps a quarter of the neurons that the balancer assigns.
@@ -138,120 +125,105 @@ std::string smaller_capacity(const Runtime& runtime, const std::string& name) {
   return fmt::format("{:.1f}MB", std::ceil(static_cast<double>(less) / 1e5) / 10);
 }
 
-// Returns NULL, unless one tier has computed all neurons that the balancer could have assigned.
-json alone_json(const Runtime& runtime, const json& tiers) {
-  const auto computes_all = [](const json& tier) { return tier["computed_share"] == 1.0; };
-  const auto alone = std::ranges::find_if(tiers, computes_all);
-  if (tiers.size() < 2 || alone == tiers.end()) return nullptr;
-  const auto name = (*alone)["tier"].get<std::string>();
-  const std::string key = runtime.plan().tiers.find(name)->key("capacity");
-  return {{"tier", name}, {"remedy", fmt::format("--set {}={}", key, smaller_capacity(runtime, name))}};
+// Returns none, unless one tier has computed all neurons that the balancer could have assigned.
+std::optional<AloneFigures> alone_figures(const Runtime& runtime, const std::vector<UnitTierFigures>& tiers) {
+  const auto alone = std::ranges::find(tiers, 1.0, &UnitTierFigures::computed_share);
+  if (tiers.size() < 2 || alone == tiers.end()) return std::nullopt;
+  const std::string key = runtime.plan().tiers.find(alone->tier)->key("capacity");
+  return AloneFigures{alone->tier, fmt::format("--set {}={}", key, smaller_capacity(runtime, alone->tier))};
 }
 
-std::string alone_text(const json& units) {
-  const auto name = units["alone"]["tier"].get<std::string>();
+std::string alone_text(const UnitsFigures& units) {
+  const std::string& name = units.alone->tier;
   std::string others;
-  for (const json& tier : units["tiers"]) {
-    if (tier["tier"] != name) others += (others.empty() ? "" : " or ") + tier["tier"].get<std::string>();
+  for (const UnitTierFigures& tier : units.tiers) {
+    if (tier.tier != name) others += (others.empty() ? "" : " or ") + tier.tier;
   }
   return fmt::format("{0} holds every neuron: no unit of {1} computes one; give {0} less: {2}", name, others,
-                     units["alone"]["remedy"].get<std::string>());
+                     units.alone->remedy);
 }
 
-std::string beside_text(const json& tiers) {
+std::string beside_text(const std::vector<UnitTierFigures>& tiers) {
   std::string token, layer;
-  for (const json& tier : tiers) {
-    const auto count = tier["neurons_of_unit"].size();
-    token += fmt::format("{}{} {:.3g} ms", token.empty() ? "" : " beside ", tier["tier"].get<std::string>(),
-                         tier["slowest_ms"].get<double>());
+  for (const UnitTierFigures& tier : tiers) {
+    const size_t count = tier.neurons_of_unit.size();
+    token += fmt::format("{}{} {:.3g} ms", token.empty() ? "" : " beside ", tier.tier, tier.slowest_ms);
     if (count > 1)
-      token +=
-          fmt::format(" (the slowest of {} in each pass; mean {:.3g})", count, tier["mean_ms"].get<double>());
-    layer += fmt::format("{}{:.3g}", layer.empty() ? "" : " beside ", tier["layer_ms"].get<double>());
+      token += fmt::format(" (the slowest of {} in each pass; mean {:.3g})", count, tier.mean_ms);
+    layer += fmt::format("{}{:.3g}", layer.empty() ? "" : " beside ", tier.layer_ms);
   }
   return fmt::format("computing a token: {}; a layer: {}", token, layer);
 }
 
+std::string idle_text(const IdleFigures& idle) {
+  using C = IdleCounters;
+  std::string moved = "; nothing was moved in them";
+  if (idle.idle.moves > 0) {
+    moved =
+        fmt::format("; {:.3g} neurons a token moved in them ({}), {:.3g} % of the moves' {:.3g} ms hidden",
+                    idle.each<&C::neurons>(idle), size_text(idle.each<&C::bytes>(idle)),
+                    100 * idle.hidden_share(), idle.each_ms<&C::move_ns>(idle));
+  }
+  return fmt::format("{:.3g} windows a token, {:.3g} ms, in which fetching delays no unit{}",
+                     idle.each<&C::windows>(idle), idle.each_ms<&C::ns>(idle), moved);
+}
+
 }  // namespace
 
-json units_json(const Runtime& runtime) {
-  if (runtime.plan().tiers.topology.units.size() < 2) return nullptr;
+std::optional<UnitsFigures> units_figures(const Runtime& runtime) {
+  if (runtime.plan().tiers.topology.units.size() < 2) return std::nullopt;
   const std::vector<ComputingTier> tiers = computing_tiers(runtime);
-  const uint64_t steps = steps_of(runtime);
+  UnitsFigures figures;
+  figures.steps = steps_of(runtime);
+  figures.window = runtime.scheduler().loads().window();
+  figures.sites = site_figures(runtime, tiers);
   std::vector<TierSums> sums;
   double chosen = 0;
   for (size_t t = 0; t < tiers.size(); ++t) {
     sums.push_back(sums_of(runtime, t, tiers[t]));
     chosen += static_cast<double>(sums.back().chosen);
   }
-  json list = json::array();
+  figures.neurons = per(chosen, figures.steps);
   const uint64_t layers = runtime.plan().store.manifest().config.n_layers;
-  const auto ms = [&](uint64_t ns) { return per(static_cast<double>(ns) * kMs, steps); };
   for (size_t t = 0; t < tiers.size(); ++t) {
-    json each = json::array();
-    for (const uint64_t neurons : sums[t].of_unit) each.push_back(per(static_cast<double>(neurons), steps));
-    list.push_back(
-        {{"tier", tiers[t].name},
-         {"computed_share", chosen == 0 ? 0 : static_cast<double>(sums[t].chosen) / chosen},
-         {"neurons_of_unit", each},
-         {"slowest_ms", ms(sums[t].slowest_ns)},
-         {"mean_ms", per(ms(sums[t].ns), tiers[t].units.size())},
-         {"layer_ms", per(ms(sums[t].layers_ns), layers)},
-         {"windows", sums[t].windows},
-         {"imbalance", imbalance_json(tiers[t].units.size(), sums[t].windows, sums[t].imbalance_sum)}});
+    const TierSums& sum = sums[t];
+    const size_t units = tiers[t].units.size();
+    UnitTierFigures& tier = figures.tiers.emplace_back();
+    tier.tier = tiers[t].name;
+    tier.computed_share = chosen == 0 ? 0 : static_cast<double>(sum.chosen) / chosen;
+    for (const uint64_t neurons : sum.of_unit) tier.neurons_of_unit.push_back(per(neurons, figures.steps));
+    tier.slowest_ms = ms_each(sum.slowest_ns, figures.steps);
+    tier.mean_ms = per(ms_each(sum.ns, figures.steps), units);
+    tier.layer_ms = per(ms_each(sum.layers_ns, figures.steps), layers);
+    tier.windows = sum.windows;
+    tier.imbalance = imbalance_of(units, sum.windows, sum.imbalance_sum);
   }
-  return {{"steps", steps},
-          {"window", runtime.scheduler().loads().window()},
-          {"neurons", per(chosen, steps)},
-          {"alone", alone_json(runtime, list)},
-          {"tiers", list},
-          {"sites", sites_json(runtime, tiers)}};
+  figures.alone = alone_figures(runtime, figures.tiers);
+  return figures;
 }
 
-json idle_json(const Runtime& runtime) {
+std::optional<IdleFigures> idle_figures(const Runtime& runtime) {
   const IdleCounters idle = runtime.scheduler().idle();
-  if (idle.windows == 0) return nullptr;
-  const uint64_t steps = steps_of(runtime);
-  const auto each = [&](uint64_t count) { return per(static_cast<double>(count), steps); };
-  return {{"windows", each(idle.windows)},
-          {"ms", each(idle.ns) * kMs},
-          {"moves", each(idle.moves)},
-          {"neurons", each(idle.neurons)},
-          {"bytes", each(idle.bytes)},
-          {"move_ms", each(idle.move_ns) * kMs},
-          {"hidden_ms", each(idle.hidden_ns) * kMs},
-          {"hidden_share", per(static_cast<double>(idle.hidden_ns), idle.move_ns)}};
+  if (idle.windows == 0) return std::nullopt;
+  return IdleFigures{idle, steps_of(runtime)};
 }
 
-std::vector<std::pair<std::string, std::string>> unit_lines(const json& report) {
-  const json& units = report["units"];
-  std::vector<std::pair<std::string, std::string>> lines;
-  if (units.is_null() || units["steps"].get<uint64_t>() == 0) return lines;
+ReportLines unit_lines(const std::optional<UnitsFigures>& units, const std::optional<IdleFigures>& idle) {
+  ReportLines lines;
+  if (!units || units->steps == 0) return lines;
   std::string shares;
-  for (const json& tier : units["tiers"]) {
-    shares += fmt::format("{}{} {:.3g} %", shares.empty() ? "" : ", ", tier["tier"].get<std::string>(),
-                          100 * tier["computed_share"].get<double>());
+  for (const UnitTierFigures& tier : units->tiers) {
+    shares += fmt::format("{}{} {:.3g} %", shares.empty() ? "" : ", ", tier.tier, 100 * tier.computed_share);
   }
-  lines.emplace_back("units", fmt::format("computed {} of {:.4g} chosen neurons a token", shares,
-                                          units["neurons"].get<double>()));
-  if (!units["alone"].is_null()) lines.emplace_back("", alone_text(units));
-  for (const json& tier : units["tiers"]) {
-    if (tier["neurons_of_unit"].size() > 1 && tier["computed_share"].get<double>() > 0)
-      lines.emplace_back("", load_text(tier, units));
+  lines.emplace_back("units",
+                     fmt::format("computed {} of {:.4g} chosen neurons a token", shares, units->neurons));
+  if (units->alone) lines.emplace_back("", alone_text(*units));
+  for (const UnitTierFigures& tier : units->tiers) {
+    if (tier.neurons_of_unit.size() > 1 && tier.computed_share > 0)
+      lines.emplace_back("", load_text(tier, units->window));
   }
-  lines.emplace_back("", beside_text(units["tiers"]));
-  const json& idle = report["idle_windows"];
-  if (idle.is_null()) return lines;
-  std::string moved = "; nothing was moved in them";
-  if (idle["moves"].get<double>() > 0) {
-    moved =
-        fmt::format("; {:.3g} neurons a token moved in them ({}), {:.3g} % of the moves' {:.3g} ms hidden",
-                    idle["neurons"].get<double>(), size_text(idle["bytes"]),
-                    100 * idle["hidden_share"].get<double>(), idle["move_ms"].get<double>());
-  }
-  lines.emplace_back("idle", fmt::format("{:.3g} windows a token, {:.3g} ms, in which fetching delays no "
-                                         "unit{}",
-                                         idle["windows"].get<double>(), idle["ms"].get<double>(), moved));
+  lines.emplace_back("", beside_text(units->tiers));
+  if (idle) lines.emplace_back("idle", idle_text(*idle));
   return lines;
 }
 

@@ -459,7 +459,7 @@ uint64_t Scheduler::fetching_ns() const {
 SchedulerCounters Scheduler::counters() const {
   SchedulerCounters all;
   all.compute_ns = compute_ns_;
-  for (const Supply& supply : supplies_) all += supply.counters();
+  for (const Supply& supply : supplies_) add_figures<MemoryCounters>(all, supply.counters());
   const std::vector<Link>& links = options_.topology.links;
   for (size_t l = 0; l < links.size(); ++l) {
     if (links[l].from == kStore) all.read_bytes += link_counters(l).bytes;

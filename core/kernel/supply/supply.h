@@ -114,7 +114,7 @@ class Supply : public SourceMemory {
   const MemoryCounters& counters() const { return counters_; }
   // In the topology's order.
   const std::vector<LinkCounters>& links() const { return transfers_.messages().links(); }
-  void count_on(const MemoryCounters& from) { counters_ += from; }
+  void count_on(const MemoryCounters& from) { add_figures(counters_, from); }
   void count_on(size_t link, const LinkCounters& from) { transfers_.messages().count_on(link, from); }
 
  private:

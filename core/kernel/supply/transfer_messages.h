@@ -56,7 +56,7 @@ class TransferMessages {
 
   // [links into the memory]
   const std::vector<LinkCounters>& links() const { return links_; }
-  void count_on(size_t link, const LinkCounters& counters) { links_[link] += counters; }
+  void count_on(size_t link, const LinkCounters& counters) { add_figures(links_[link], counters); }
 
  private:
   // The memory that neurons come from, and the agent that carries them.

@@ -131,6 +131,8 @@ EnergyTotals EnergyLedger::totals() const {
     part.part = static_cast<EnergyPart>(i);
     part.meter = measured ? metered.meter->name() : "";
     part.why = measured ? "" : metered.why;
+    part.decode_seconds = totals.decode.seconds;
+    part.run_seconds = totals.run.seconds;
     part.decode_joules = measured ? metered.decode_joules : decode_[i].joules;
     part.run_joules = measured ? metered.run_joules : run_[i].joules;
     totals.decode.joules += part.decode_joules;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/base/enum_names.h"
+#include "core/report/figure.h"
 #include "core/watch/energy/energy_meter.h"
 #include "core/watch/energy/power_description.h"
 
@@ -61,6 +62,22 @@ struct EnergySpan {
   double grams_per_token() const { return per_token(grams()); }
   double embodied_grams_per_token() const { return per_token(embodied_grams); }
 
+  static constexpr auto figures() {
+    using enum Quantity;
+    using enum Adds;
+    using F = EnergySpan;
+    return std::tuple(
+        Figure{&F::seconds, "seconds", Quantity::seconds, sum, "of the run's clock"},
+        Figure{&F::tokens, "tokens", Quantity::tokens, sum, "decoded in it; of the run: generated"},
+        Figure{&F::watts, "watts", Quantity::watts, derived, "the mean"},
+        Figure{&F::joules, "joules", Quantity::joules, sum, "of all parts"},
+        Figure{&F::operational_grams, "operational_grams", grams, sum, "CO2 of the energy"},
+        Figure{&F::embodied_grams, "embodied_grams", grams, sum, "share of the CO2 of making the devices"},
+        Figure{&F::joules_per_token, "joules_per_token", Quantity::joules, derived, "0 without tokens"},
+        Figure{&F::grams_per_token, "grams_per_token", grams, derived, "CO2, operational and embodied"},
+        Figure{&F::embodied_grams_per_token, "embodied_grams_per_token", grams, derived, "embodied CO2"});
+  }
+
  private:
   double per_token(double value) const { return tokens == 0 ? 0 : value / static_cast<double>(tokens); }
 };
@@ -73,11 +90,38 @@ struct EnergyTotals {
     std::string why;    // why it is modelled; empty for a part that has no kind of meter
     double decode_joules = 0;
     double run_joules = 0;
+    double decode_seconds = 0;  // of EnergyTotals::decode
+    double run_seconds = 0;
+
+    bool measured() const { return !meter.empty(); }
+    std::string_view source() const { return measured() ? "measured" : "modelled"; }
+    double decode_watts() const { return decode_seconds > 0 ? decode_joules / decode_seconds : 0; }
+    double run_watts() const { return run_seconds > 0 ? run_joules / run_seconds : 0; }
+    static constexpr auto figures() {
+      using enum Quantity;
+      using enum Adds;
+      using F = Part;
+      return std::tuple(
+          Figure{&F::part, "part", text, latest, "processor, gpu, dram or flash"},
+          Figure{&F::source, "source", text, derived, "measured or modelled"},
+          Figure{&F::meter, "meter", text, latest, "the meter that measured it", kOrNull},
+          Figure{&F::why, "why_modelled", text, latest, "the reason why no meter measured it", kOrNull},
+          Figure{&F::decode_watts, "decode_watts", watts, derived, "mean power while decoding"},
+          Figure{&F::decode_joules, "decode_joules", joules, sum, "energy of decoding"},
+          Figure{&F::run_watts, "run_watts", watts, derived, "mean power of the run"},
+          Figure{&F::run_joules, "run_joules", joules, sum, "energy of the run, waiting included"},
+          Basis{&F::decode_seconds}, Basis{&F::run_seconds});
+    }
   };
   // A part of a described machine that this machine lacks: its joules are not counted.
   struct NotCounted {
     EnergyPart part = EnergyPart::gpu;
     std::string why;
+    static constexpr auto figures() {
+      return std::tuple(
+          Figure{&NotCounted::part, "part", Quantity::text, Adds::latest, "a part that this machine lacks"},
+          Figure{&NotCounted::why, "why", Quantity::text, Adds::latest, "the agent that stands for it"});
+    }
   };
   std::string described_by;  // path of the description
   double grams_per_kwh = 0;
@@ -85,6 +129,19 @@ struct EnergyTotals {
   std::vector<NotCounted> not_counted;
   EnergySpan decode;
   EnergySpan run;  // everything since the ledger was started
+
+  static constexpr auto figures() {
+    using enum Quantity;
+    using enum Adds;
+    using F = EnergyTotals;
+    return std::tuple(
+        Figure{&F::described_by, "described_by", text, latest, "file of the machine's description"},
+        Figure{&F::grams_per_kwh, "grams_per_kwh", grams, latest, "CO2 of a kWh of the grid"},
+        Figure{&F::parts, "parts", Quantity::parts, sum, "the parts in use"},
+        Figure{&F::not_counted, "not_counted", Quantity::parts, latest, "described parts without energy"},
+        Figure{&F::decode, "decode", Quantity::parts, sum, "steps of decoding"},
+        Figure{&F::run, "run", Quantity::parts, sum, "everything since the start of loading"});
+  }
 };
 
 // The state of a run. All numbers except `used` only increase.

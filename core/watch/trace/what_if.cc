@@ -31,15 +31,6 @@ Status run(Dispatcher& dispatcher, Task<Status> task) {
   return task.take();
 }
 
-void add_difference(SchedulerCounters& sum, const SchedulerCounters& after, const SchedulerCounters& before) {
-  using C = SchedulerCounters;
-  using Fields = std::initializer_list<uint64_t C::*>;
-  for (uint64_t C::*const field : Fields{&C::hits, &C::staged, &C::misses, &C::evictions, &C::wasted,
-                                         &C::resident_bytes, &C::streamed_bytes, &C::read_bytes}) {
-    sum.*field += after.*field - before.*field;
-  }
-}
-
 // Repeats the engine's requests.
 class Asker {
  public:
@@ -64,7 +55,7 @@ class Asker {
     ++result_.steps;
     if (!prefill_) {
       ++result_.decode_steps;
-      add_difference(result_.counters, now, counted_);
+      add_figures(result_.counters, figures_between(counted_, now));
     }
     counted_ = now;
     return {};

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/units.h"
+#include "core/report/figure_json.h"
 #include "tools/evaluation/used_share.h"
 #include "tools/tier/compare/site_uses.h"
 
@@ -116,7 +117,7 @@ json comparison_json(const Runtime& subject, const Verdict& verdict, const Compa
             {"context", plan.memory.model.context},
             {"tokens", verdict.tokens()},
             {"step_tokens", facts.step_tokens},
-            {"used", used_json(used_counts(subject), plan.config.predictor)},
+            {"used", figures::value_json(used_figures(used_counts(subject), plan.config.predictor))},
             {"published", nullptr},
             {"why_without_published", facts.why_without_published},
             {"kept", facts.kept.path.empty() ? json(nullptr) : json(facts.kept.path)},

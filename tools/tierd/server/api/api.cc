@@ -53,6 +53,7 @@ Api::Api(Options options, const Tokenizer& tokenizer, WorkDesk& desk)
       desk_(desk),
       random_(std::random_device()()) {
   options_.defaults.bound = &bound_;
+  state_.tiers = std::move(options_.tiers);
 }
 
 void Api::set_state(ServiceState state) {

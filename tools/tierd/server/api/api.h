@@ -38,16 +38,6 @@ struct ServedModel {
   uint64_t started = 0;  // s since 1970
 };
 
-// A tier of the run. ServiceState has the used bytes of a tier that has a capacity.
-struct ServedTier {
-  std::string name;  // as the configuration calls it
-  std::string kind;  // the agent that serves it
-  bool has_capacity = false;
-  uint64_t bytes = 0;  // weights that the tier holds, where it has no capacity
-  uint32_t count = 1;  // agents
-  std::string over = {};
-};
-
 // The result of a change of a tier's capacity.
 struct CapacityChange {
   uint64_t from_bytes = 0;
@@ -61,7 +51,7 @@ class Api final : public HttpHandler {
  public:
   struct Options {
     ServedModel model;
-    std::vector<ServedTier> tiers;
+    std::vector<ServedTier> tiers;  // before the first set_state
     CompletionDefaults defaults;
     std::vector<std::string> keys;  // a client must send one of them; empty: no key is needed
     Result<ChatTemplate> chat;      // or the reason why chats are refused

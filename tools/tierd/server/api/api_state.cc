@@ -7,6 +7,7 @@
 
 #include "core/base/json_fields.h"
 #include "core/model/text/text_stream.h"
+#include "core/report/figure_json.h"
 #include "tools/tierd/server/api/api.h"
 #include "tools/tierd/server/api/api_reply.h"
 
@@ -105,44 +106,21 @@ void Api::metrics(HttpRequest&, const std::shared_ptr<HttpReply>& reply) {
 }
 
 void Api::tiers(HttpRequest&, const std::shared_ptr<HttpReply>& reply) {
-  const ServiceState now = state();
-  json list = json::array();
-  for (const ServedTier& tier : options_.tiers) {
-    json& of = list.emplace_back(json{{"tier", tier.name},
-                                      {"kind", tier.kind},
-                                      {"count", tier.count},
-                                      {"over", tier.over.empty() ? json() : json(tier.over)},
-                                      {"capacity_bytes", nullptr},
-                                      {"used_bytes", tier.bytes}});
-    const auto state = std::ranges::find(now.tiers, tier.name, &ServiceState::Tier::name);
-    if (!tier.has_capacity || state == now.tiers.end()) continue;
-    of["capacity_bytes"] = state->budget_bytes;
-    of["used_bytes"] = state->used_bytes;
-    of["neurons"] = {{"hits", state->counters.hits},
-                     {"staged", state->counters.staged},
-                     {"misses", state->counters.misses},
-                     {"evictions", state->counters.evictions}};
-  }
-  json links = json::array();
-  for (const TierLink& link : now.links) {
-    links.push_back({{"from", link.from},
-                     {"to", link.to},
-                     {"messages", link.counters.messages},
-                     {"neurons", link.counters.neurons},
-                     {"bytes", link.counters.bytes}});
-  }
-  send(*reply, json{{"tiers", std::move(list)}, {"links", std::move(links)}});
+  ServiceState now = state();
+  ServedTiers served{std::move(now.tiers), {}};
+  for (TierLink& link : now.links) served.links.push_back({std::move(link)});
+  send(*reply, figures_json(served));
 }
 
 void Api::tier_capacity(HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
   const std::string name(tier_in(request.path));
-  const auto tier = std::find_if(options_.tiers.begin(), options_.tiers.end(),
-                                 [&](const ServedTier& other) { return other.name == name; });
-  if (tier == options_.tiers.end()) {
+  const std::vector<ServedTier> tiers = state().tiers;
+  const auto tier = std::ranges::find(tiers, name, &ServedTier::name);
+  if (tier == tiers.end()) {
     return send(*reply,
                 api_error(404, fmt::format("there is no tier '{}'", well_formed(name.substr(0, 200)))));
   }
-  if (!tier->has_capacity)
+  if (!tier->capacity_bytes)
     return send(*reply, api_error(400, fmt::format("tier '{}' has no capacity to be set", name)));
   read_apart(
       reply, [asked = std::move(request)] { return capacity_in(asked); },

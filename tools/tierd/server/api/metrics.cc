@@ -1,19 +1,271 @@
 #include "tools/tierd/server/api/metrics.h"
 
+#include <fmt/format.h>
 #include <prometheus/counter.h>
 #include <prometheus/gauge.h>
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
+#include <algorithm>
+
 namespace tierd {
 namespace {
 
-double seconds(uint64_t ns) {
+using S = const ServiceState&;
+
+double seconds_of(uint64_t ns) {
   return static_cast<double>(ns) / 1e9;
 }
 
-double rate(uint64_t tokens, uint64_t ns) {
-  return ns == 0 ? 0 : static_cast<double>(tokens) / seconds(ns);
+double rate(const StepTimes& times) {
+  return times.wall_ns == 0 ? 0 : static_cast<double>(times.tokens) / seconds_of(times.wall_ns);
+}
+
+// The metrics follow from declarations. A figure that adds up is a counter, with "_total" after its name; any
+// other is a gauge. The name of a struct precedes the names of its figures, and its texts are their labels.
+
+struct WeightMetrics {
+  std::string from;
+  uint64_t bytes = 0;
+
+  static constexpr auto figures() {
+    using F = WeightMetrics;
+    return std::tuple(Figure{&F::from, "from", Quantity::text, Adds::latest, "arena or link"},
+                      Figure{&F::bytes, "bytes", Quantity::bytes, Adds::sum, ""});
+  }
+};
+
+struct TierMetrics {
+  ServedTier of;
+
+  UseCounters asked() const { return of.counters.value_or(MemoryCounters{}).asked(); }
+  NeuronFigures neurons() const {
+    const UseCounters use = asked();
+    return {use.hits, use.staged, use.misses, of.counters.value_or(MemoryCounters{}).evictions};
+  }
+  std::vector<WeightMetrics> weights() const {
+    return {{"arena", asked().resident_bytes}, {"link", asked().streamed_bytes}};
+  }
+  static constexpr auto figures() {
+    using enum Quantity;
+    using enum Adds;
+    using F = TierMetrics;
+    return std::tuple(
+        Figure{[](const F& f) { return f.of.name; }, "tier", text, latest, ""},
+        Figure{&F::weights, "tierd_weight", parts, sum, "Weights that were requested, by their place."},
+        Figure{&F::neurons, "tierd_cache", parts, sum, "Neurons"},
+        Figure{[](const F& f) { return f.of.capacity_bytes.value_or(0); }, "tierd_budget_bytes", bytes,
+               latest, "Capacity of a tier."},
+        Figure{[](const F& f) { return f.of.used_bytes; }, "tierd_used_bytes", bytes, latest,
+               "Bytes that are held of it."});
+  }
+};
+
+struct EnergyPartMetrics {
+  EnergyTotals::Part of;
+
+  static constexpr auto figures() {
+    using enum Quantity;
+    using enum Adds;
+    using F = const EnergyPartMetrics&;
+    return std::tuple(Figure{[](F f) { return name(f.of.part); }, "part", text, latest, ""},
+                      Figure{[](F f) { return f.of.run_joules; }, "energy_joules", joules, sum,
+                             "Energy that the run has taken, loading and waiting included."},
+                      Figure{[](F f) { return f.of.decode_joules; }, "energy_decode_joules", joules, sum,
+                             "Energy of steps of decoding."},
+                      Figure{[](F f) { return f.of.measured(); }, "energy_measured", flag, latest,
+                             "1: RAPL or NVML measures it; 0: it is modelled."});
+  }
+};
+
+struct CarbonMetrics {
+  std::string kind;
+  double grams = 0;
+
+  static constexpr auto figures() {
+    using F = CarbonMetrics;
+    return std::tuple(Figure{&F::kind, "kind", Quantity::text, Adds::latest, "operational or embodied"},
+                      Figure{&F::grams, "carbon_grams", Quantity::grams, Adds::sum,
+                             "CO2 of the run: of its energy, and its share of making the devices."});
+  }
+};
+
+struct EnergyMetrics {
+  EnergyTotals of;
+
+  std::vector<EnergyPartMetrics> parts() const { return {of.parts.begin(), of.parts.end()}; }
+  std::vector<CarbonMetrics> carbon() const {
+    return {{"operational", of.run.operational_grams}, {"embodied", of.run.embodied_grams}};
+  }
+  static constexpr auto figures() {
+    using enum Quantity;
+    using enum Adds;
+    using F = EnergyMetrics;
+    return std::tuple(
+        Figure{&F::parts, "", Quantity::parts, sum, ""}, Figure{&F::carbon, "", Quantity::parts, sum, ""},
+        Figure{[](const F& f) { return f.of.decode.joules_per_token(); }, "energy_joules_per_token", joules,
+               latest, "Energy of a decoded token."},
+        Figure{[](const F& f) { return f.of.decode.grams_per_token(); }, "carbon_grams_per_token", grams,
+               latest, "CO2 of a decoded token."},
+        Figure{[](const F& f) { return f.of.decode.embodied_grams_per_token(); },
+               "carbon_embodied_grams_per_token", grams, latest, "Its share of making the devices."});
+  }
+};
+
+struct PressureMetrics {
+  std::string tier;
+  uint64_t shrinks = 0, grows = 0;
+
+  static constexpr auto figures() {
+    using F = PressureMetrics;
+    return std::tuple(
+        Figure{&F::tier, "tier", Quantity::text, Adds::latest, "the lowest one"},
+        Figure{&F::shrinks, "shrinks", Quantity::count, Adds::sum,
+               "Steps down of the lowest tier's capacity, because memory was short."},
+        Figure{&F::grows, "grows", Quantity::count, Adds::sum, "Steps up again, when it was not any more."});
+  }
+};
+
+struct SiteMetrics {
+  std::string site;
+  double active_share = 0;
+
+  static constexpr auto figures() {
+    using F = SiteMetrics;
+    return std::tuple(Figure{&F::site, "site", Quantity::text, Adds::latest, "its name"},
+                      Figure{&F::active_share, "active_share", Quantity::share, Adds::latest,
+                             "Neurons used, of a site's."});
+  }
+};
+
+struct ServiceMetrics {
+  const ServiceState& state;
+  const std::vector<WatchedSite>& watched;
+
+  // NOLINTNEXTLINE(google-explicit-constructor): the figures are functions of the state
+  operator S() const { return state; }
+  std::vector<TierMetrics> tiers() const {
+    std::vector<TierMetrics> tiers;
+    for (const ServedTier& tier : state.tiers) {
+      if (tier.capacity_bytes) tiers.push_back({tier});
+    }
+    return tiers;
+  }
+  std::optional<EnergyMetrics> energy() const {
+    return state.energy ? std::optional(EnergyMetrics{*state.energy}) : std::nullopt;
+  }
+  PressureMetrics pressure() const {
+    return {state.tiers.empty() ? "" : state.tiers.front().name, state.pressure_shrinks,
+            state.pressure_grows};
+  }
+  std::vector<SiteMetrics> sites() const {
+    std::vector<SiteMetrics> sites;
+    for (size_t s = 0; s < watched.size() && s < state.use.size(); ++s) {
+      const double all = static_cast<double>(state.use[s].rows) * watched[s].neurons;
+      if (all > 0) sites.push_back({watched[s].name, static_cast<double>(state.use[s].used) / all});
+    }
+    return sites;
+  }
+
+  // llama-server's names.
+  static constexpr auto llama_figures() {
+    using enum Quantity;
+    using enum Adds;
+    return std::tuple(
+        Figure{[](S s) { return s.texts.prompt_tokens; }, "llamacpp:prompt_tokens", tokens, sum,
+               "Tokens of prompts that were computed."},
+        Figure{[](S s) { return seconds_of(s.prefill.wall_ns); }, "llamacpp:prompt_seconds", seconds, sum,
+               "Time in steps of prompts."},
+        Figure{[](S s) { return s.texts.generated_tokens; }, "llamacpp:tokens_predicted", tokens, sum,
+               "Tokens that were generated."},
+        Figure{[](S s) { return seconds_of(s.decode.wall_ns); }, "llamacpp:tokens_predicted_seconds", seconds,
+               sum, "Time in steps of generation."},
+        Figure{[](S s) { return s.texts.steps; }, "llamacpp:n_decode", count, sum, "Steps of the engine."},
+        Figure{[](S s) { return rate(s.prefill); }, "llamacpp:prompt_tokens_seconds", tokens_per_second,
+               latest, "Average tokens of prompts a second."},
+        Figure{[](S s) { return rate(s.decode); }, "llamacpp:predicted_tokens_seconds", tokens_per_second,
+               latest, "Average tokens generated a second."},
+        Figure{[](S s) {
+                 return std::ranges::count_if(s.sequences,
+                                              [](const auto& of) { return of.text.has_value(); });
+               },
+               "llamacpp:requests_processing", count, latest, "Texts that are continued."},
+        Figure{[](S s) { return s.waiting; }, "llamacpp:requests_deferred", count, latest,
+               "Texts that wait for their turn."});
+  }
+  static constexpr auto text_figures() {
+    using enum Quantity;
+    using enum Adds;
+    return std::tuple(
+        Figure{[](S s) {
+      return s.texts.cached_tokens; }, "tierd_prompt_tokens_cached", tokens, sum,
+               "Tokens of prompts that the KV cache had already."},
+        Figure{[](S s) {
+      return s.texts.guesses; }, "tierd_guessed_tokens", tokens, sum,
+               "Tokens that were guessed and checked."},
+        Figure{[](S s) {
+      return s.texts.right_guesses; }, "tierd_right_guesses", tokens, sum,
+               "Guesses that were right."},
+        Figure{[](S s) {
+      return s.texts.texts; }, "tierd_texts", count, sum, "Texts that ended."},
+        Figure{[](S s) {
+      return s.losses.agents; }, "tierd_agents_lost", count, sum,
+               "Agents that the run has gone on without."},
+        Figure{[](S s) {
+      return s.losses.tokens; }, "tierd_tokens_again", tokens, sum,
+               "Tokens whose part of the KV cache was computed again for that."},
+        Figure{[](S s) -> const auto& { return s.links;
+  }
+  , "tierd_link", parts, sum, ""},
+        Figure{[](S s) {
+  return s.flash.read_bytes; }, "tierd_device_bytes", bytes, sum,
+               "Bytes that the store's device read."},
+        Figure{[](S s) {
+  return s.flash.wasted_bytes; }, "tierd_device_wasted_bytes", bytes, sum,
+               "Bytes of alignment and gaps among them."},
+        Figure{[](S s) {
+  return s.flash.reads; }, "tierd_device_reads", count, sum,
+               "Reads given to the store's device."},
+        Figure{[](S s) {
+  return seconds_of(s.flash.in_flight_ns); }, "tierd_device_busy_seconds", seconds, sum,
+               "Time with a read in the store's device."});
+}  // namespace
+static constexpr auto run_figures() {
+  using enum Quantity;
+  using enum Adds;
+  using F = ServiceMetrics;
+  return std::tuple(
+      Figure{&F::tiers, "", parts, sum, ""},
+      Figure{[](S s) { return s.scheduler.wasted; }, "tierd_prefetch_wasted", count, sum,
+             "Neurons read ahead and never used."},
+      Figure{[](S s) { return s.scheduler.prefetch_failed; }, "tierd_prefetch_failed", count, sum,
+             "Reads ahead that failed."},
+      Figure{[](S s) { return s.scheduler.retries; }, "tierd_read_retries", count, sum,
+             "Reads that were tried again."},
+      Figure{[](S s) { return seconds_of(s.prefill.stall_ns + s.decode.stall_ns); }, "tierd_stall_seconds",
+             seconds, sum, "Time with nothing to compute, waiting for bytes."},
+      Figure{[](S s) { return seconds_of(s.scheduler.compute_ns); }, "tierd_compute_seconds", seconds, sum,
+             "Time in which at least one unit computed."},
+      Figure{[](S s) { return s.requests; }, "tierd_queue_depth", count, latest,
+             "Requests that wait for a credit of the agent that reads the store."},
+      Figure{[](S s) { return s.credits; }, "tierd_credits", count, latest,
+             "Credits of that agent that are left."},
+      Figure{&F::energy, "tierd", parts, sum, ""}, Figure{&F::pressure, "tierd_pressure", parts, sum, ""},
+      Figure{[](S s) { return s.store_changed; }, "tierd_store_changed", flag, latest,
+             "1: the store on disk is no longer the one that is served."},
+      Figure{&F::sites, "tierd_site", parts, latest, ""});
+}
+static constexpr auto figures() {
+  return std::tuple_cat(llama_figures(), text_figures(), run_figures());
+}
+};  // namespace tierd
+
+std::string joined(const std::string& prefix, std::string_view name, const char* between) {
+  return fmt::format("{}{}{}", prefix, prefix.empty() || name.empty() ? "" : between, name);
+}
+
+std::string metric_name(const std::string& prefix, std::string_view name, Adds adds) {
+  return joined(prefix, name, "_") + (adds == Adds::sum ? "_total" : "");
 }
 
 }  // namespace
@@ -21,14 +273,44 @@ double rate(uint64_t tokens, uint64_t ns) {
 struct Metrics::Series {
   prometheus::Registry registry;
 
-  // Raises the library's counter to `value`, which is counted elsewhere.
-  void count(const char* name, const char* help, double value, const prometheus::Labels& labels = {}) {
-    prometheus::Counter& counter =
-        prometheus::BuildCounter().Name(name).Help(help).Register(registry).Add(labels);
-    counter.Increment(std::max(0.0, value - counter.Value()));
+  // Raises the library's counter to a value that is counted elsewhere, or sets a gauge.
+  void show(const std::string& name, Adds adds, const std::string& help, const prometheus::Labels& labels,
+            double value) {
+    if (adds == Adds::sum) {
+      auto& counter = prometheus::BuildCounter().Name(name).Help(help).Register(registry).Add(labels);
+      counter.Increment(std::max(0.0, value - counter.Value()));
+    } else {
+      prometheus::BuildGauge().Name(name).Help(help).Register(registry).Add(labels).Set(value);
+    }
   }
-  void gauge(const char* name, const char* help, double value, const prometheus::Labels& labels = {}) {
-    prometheus::BuildGauge().Name(name).Help(help).Register(registry).Add(labels).Set(value);
+
+  template <typename V>
+  void show_value(const V& value, const std::string& prefix, const std::string& help,
+                  const prometheus::Labels& labels) {
+    if constexpr (HasFigures<V>) {
+      show_all(value, prefix, help, labels);
+    } else if constexpr (figures::is_vector<V>) {
+      for (const auto& each : value) show_value(each, prefix, help, labels);
+    } else if constexpr (figures::is_optional<V>) {
+      if (value) show_value(*value, prefix, help, labels);
+    }
+  }
+
+  template <HasFigures T>
+  void show_all(const T& of, const std::string& prefix, const std::string& help, prometheus::Labels labels) {
+    for_each_figure<T>([&](const auto& figure) {
+      const auto& value = std::invoke(figure.member, of);
+      using V = std::decay_t<decltype(value)>;
+      if constexpr (std::is_convertible_v<V, std::string_view>) {
+        labels[std::string(figure.name)] = value;
+      } else if constexpr (std::is_arithmetic_v<V>) {
+        if (figure.adds == Adds::derived) return;
+        show(metric_name(prefix, figure.name, figure.adds), figure.adds, joined(help, figure.help, " "),
+             labels, static_cast<double>(value));
+      } else {
+        show_value(value, joined(prefix, figure.name, "_"), joined(help, figure.help, " "), labels);
+      }
+    });
   }
 };
 
@@ -37,115 +319,8 @@ Metrics::Metrics(std::vector<WatchedSite> sites)
 Metrics::~Metrics() = default;
 
 std::string Metrics::text(const ServiceState& state) {
-  Series& out = *series_;
-  const auto count = [&](const char* name, const char* help, auto value,
-                         const prometheus::Labels& labels = {}) {
-    out.count(name, help, static_cast<double>(value), labels);
-  };
-  const auto gauge = [&](const char* name, const char* help, auto value,
-                         const prometheus::Labels& labels = {}) {
-    out.gauge(name, help, static_cast<double>(value), labels);
-  };
-  size_t processing = 0;
-  for (const Batcher::SequenceState& sequence : state.sequences) processing += sequence.text ? 1 : 0;
-
-  const Batcher::Counters& texts = state.texts;
-  count("llamacpp:prompt_tokens_total", "Tokens of prompts that were computed.", texts.prompt_tokens);
-  count("llamacpp:prompt_seconds_total", "Time in steps of prompts.", seconds(state.prefill.wall_ns));
-  count("llamacpp:tokens_predicted_total", "Tokens that were generated.", texts.generated_tokens);
-  count("llamacpp:tokens_predicted_seconds_total", "Time in steps of generation.",
-        seconds(state.decode.wall_ns));
-  count("llamacpp:n_decode_total", "Steps of the engine.", texts.steps);
-  gauge("llamacpp:prompt_tokens_seconds", "Average tokens of prompts a second.",
-        rate(state.prefill.tokens, state.prefill.wall_ns));
-  gauge("llamacpp:predicted_tokens_seconds", "Average tokens generated a second.",
-        rate(state.decode.tokens, state.decode.wall_ns));
-  gauge("llamacpp:requests_processing", "Texts that are continued.", processing);
-  gauge("llamacpp:requests_deferred", "Texts that wait for their turn.", state.waiting);
-
-  count("tierd_prompt_tokens_cached_total", "Tokens of prompts that the KV cache had already.",
-        texts.cached_tokens);
-  count("tierd_guessed_tokens_total", "Tokens that were guessed and checked.", texts.guesses);
-  count("tierd_right_guesses_total", "Guesses that were right.", texts.right_guesses);
-  count("tierd_texts_total", "Texts that ended.", texts.texts);
-  count("tierd_agents_lost_total", "Agents that the run has gone on without.", state.losses.agents);
-  count("tierd_tokens_again_total", "Tokens whose part of the KV cache was computed again for that.",
-        state.losses.tokens);
-  for (const TierLink& link : state.links) {
-    const prometheus::Labels ends = {{"from", link.from}, {"to", link.to}};
-    count("tierd_link_bytes_total", "Bytes that crossed a link, padding included.", link.counters.bytes,
-          ends);
-    count("tierd_link_payload_bytes_total", "Of those, bytes of weights; the others are padding.",
-          link.counters.payload_bytes, ends);
-    count("tierd_link_neurons_total", "Neurons that crossed a link.", link.counters.neurons, ends);
-    count("tierd_link_messages_total", "Messages that fetched them.", link.counters.messages, ends);
-  }
-  count("tierd_device_bytes_total", "Bytes that the store's device read.", state.flash.read_bytes);
-  count("tierd_device_wasted_bytes_total", "Of those, alignment and gaps.", state.flash.wasted_bytes);
-  count("tierd_device_reads_total", "Reads given to the store's device.", state.flash.reads);
-  count("tierd_device_busy_seconds_total", "Time with a read in it.", seconds(state.flash.in_flight_ns));
-  for (const ServiceState::Tier& tier : state.tiers) {
-    const prometheus::Labels of = {{"tier", tier.name}};
-    const UseCounters asked = tier.counters.asked();
-    const auto weights = [&](const char* where, uint64_t bytes) {
-      count("tierd_weight_bytes_total", "Weights that were asked for, by where they were.", bytes,
-            {{"tier", tier.name}, {"from", where}});
-    };
-    weights("arena", asked.resident_bytes);
-    weights("link", asked.streamed_bytes);
-    count("tierd_cache_hits_total", "Neurons that were resident when they were asked for.", asked.hits, of);
-    count("tierd_cache_staged_total", "Neurons that had been asked for ahead of time.", asked.staged, of);
-    count("tierd_cache_misses_total", "Neurons that were neither.", asked.misses, of);
-    count("tierd_cache_evictions_total", "Neurons that were dropped.", tier.counters.evictions, of);
-    gauge("tierd_budget_bytes", "Capacity of a tier.", tier.budget_bytes, of);
-    gauge("tierd_used_bytes", "What is held of it.", tier.used_bytes, of);
-  }
-  count("tierd_prefetch_wasted_total", "Neurons read ahead and never used.", state.scheduler.wasted);
-  count("tierd_prefetch_failed_total", "Reads ahead that failed.", state.scheduler.prefetch_failed);
-  count("tierd_read_retries_total", "Reads that were tried again.", state.scheduler.retries);
-  count("tierd_stall_seconds_total", "Time with nothing to compute, waiting for bytes.",
-        seconds(state.prefill.stall_ns + state.decode.stall_ns));
-  count("tierd_compute_seconds_total", "Time in which at least one unit computed.",
-        seconds(state.scheduler.compute_ns));
-  gauge("tierd_queue_depth", "Requests that wait for a credit of the agent that reads the store.",
-        state.requests);
-  gauge("tierd_credits", "Credits of that agent that are left.", state.credits);
-  if (state.energy) {
-    const EnergyTotals& energy = *state.energy;
-    for (const EnergyTotals::Part& part : energy.parts) {
-      const prometheus::Labels of = {{"part", std::string(name(part.part))}};
-      count("tierd_energy_joules_total", "Energy that the run has taken, loading and waiting included.",
-            part.run_joules, of);
-      count("tierd_energy_decode_joules_total", "Of it, in steps of decoding.", part.decode_joules, of);
-      gauge("tierd_energy_measured", "1: RAPL or NVML measures it; 0: it is modelled.",
-            part.meter.empty() ? 0 : 1, of);
-    }
-    const auto carbon = [&](const char* kind, double grams) {
-      count("tierd_carbon_grams_total", "CO2 of the run: of its energy, and its share of making the devices.",
-            grams, {{"kind", kind}});
-    };
-    carbon("operational", energy.run.operational_grams);
-    carbon("embodied", energy.run.embodied_grams);
-    gauge("tierd_energy_joules_per_token", "Energy of a decoded token.", energy.decode.joules_per_token());
-    gauge("tierd_carbon_grams_per_token", "CO2 of a decoded token.", energy.decode.grams_per_token());
-    gauge("tierd_carbon_embodied_grams_per_token", "Of it, the share of making the devices.",
-          energy.decode.embodied_grams_per_token());
-  }
-  const prometheus::Labels lowest = {{"tier", state.tiers.empty() ? "" : state.tiers.front().name}};
-  count("tierd_pressure_shrinks_total", "Steps down of the lowest tier's capacity, because memory was short.",
-        state.pressure_shrinks, lowest);
-  count("tierd_pressure_grows_total", "Steps up again, when it was not any more.", state.pressure_grows,
-        lowest);
-  gauge("tierd_store_changed", "1: the store on disk is no longer the one that is served.",
-        state.store_changed ? 1 : 0);
-  for (size_t s = 0; s < sites_.size() && s < state.use.size(); ++s) {
-    const SiteUse& use = state.use[s];
-    if (use.rows == 0 || sites_[s].neurons == 0) continue;
-    const double all = static_cast<double>(use.rows) * sites_[s].neurons;
-    gauge("tierd_site_active_share", "Neurons used, of a site's.", static_cast<double>(use.used) / all,
-          {{"site", sites_[s].name}});
-  }
-  return prometheus::TextSerializer().Serialize(out.registry.Collect());
+  series_->show_all(ServiceMetrics{state, sites_}, "", "", {});
+  return prometheus::TextSerializer().Serialize(series_->registry.Collect());
 }
 
 }  // namespace tierd

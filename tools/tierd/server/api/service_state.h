@@ -13,6 +13,7 @@
 #include "core/kernel/site_use.h"
 #include "core/run/tiers.h"
 #include "core/watch/energy/energy_ledger.h"
+#include "tools/tierd/tier_figures.h"
 
 namespace tierd {
 
@@ -24,13 +25,7 @@ struct ServiceState {
   StepTimes decode;
   SchedulerCounters scheduler;
   ReadCounts flash;
-  struct Tier {
-    std::string name;
-    uint64_t budget_bytes = 0;
-    uint64_t used_bytes = 0;  // of the budget
-    MemoryCounters counters;
-  };
-  std::vector<Tier> tiers;  // with a memory, from the lowest upwards
+  std::vector<ServedTier> tiers;  // with a memory, from the lowest upwards, then the store's
   std::vector<TierLink> links;
   std::optional<EnergyTotals> energy;  // empty: the power of the machine is not known
   uint64_t pressure_shrinks = 0;  // times that the lowest tier's budget was lowered because memory was short
