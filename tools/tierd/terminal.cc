@@ -235,9 +235,7 @@ int run_on_terminal(const Arguments& arguments, Reload& reload, RunPlan plan, Ru
   if (status.ok()) figures.forecast = forecast_figures(runtime, figures);
   if (arguments.json) {
     // Incomplete characters of a byte-level model are replaced, so that the object is valid JSON.
-    nlohmann::json report = figures_json(figures);
-    if (known.plan != nullptr) report["plan"] = *known.plan;
-    const nlohmann::json object = {{"text", run.text()}, {"report", std::move(report)}};
+    const nlohmann::json object = {{"text", run.text()}, {"report", figures_json(figures)}};
     const std::string text = object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
     if (const Status written = write_output(text); !written.ok() && status.ok()) status = written;
   } else if (isatty(STDOUT_FILENO) != 0) {
