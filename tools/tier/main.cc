@@ -129,8 +129,9 @@ int refuse(std::string_view verb) {
   }
   if (known_in_laboratory(verb)) {
     say(fmt::format(
-        "tier: tier-{} is neither beside tier nor in PATH; it is of the laboratory: configure with "
-        "-D TIERD_LAB=ON, and build tier-{}",
+        "tier: tier-{} is neither beside tier nor in PATH; it is of the laboratory; in the source tree: "
+        "ci/install && "
+        "cmake --preset release -D TIERD_LAB=ON && cmake --build --preset release --target tier-{}",
         verb, verb));
     return kBadInput;
   }

@@ -322,9 +322,12 @@ Parsed parse_arguments(int argc, char** argv) {
   auto words =
       from_llama(words_of(argc, argv), [&](std::string_view name) { return line.takes_value(name); });
   if (!words.ok()) return fail("tierd: " + words.error().detail + " (see tierd --help)");
-  if (std::ranges::find(*words, "--plan") != words->end())
-    return fail(
-        "--plan: a program of its own finds the settings: tier plan --config FILE -m MODEL --set KEY=VALUE");
+  for (size_t i = 0; i < words->size(); ++i) {
+    if ((*words)[i] == "--plan" && (i == 0 || !line.takes_value((*words)[i - 1])))
+      return fail(
+          "--plan: a program of its own finds the settings: tier plan --config FILE -m MODEL --set "
+          "KEY=VALUE");
+  }
   parsed.exit_code = line.parse(std::move(*words));
   if (parsed.exit_code) return parsed;
   arguments.shorten = fit == "on";

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/base/log.h"
 #include "core/base/standard_streams.h"
 #include "core/run/prepare_run.h"
 #include "tools/command_line/exit_code.h"
@@ -37,9 +38,13 @@ struct Options {
 Status plan(const Options& options) {
   TIERD_ASSIGN(const Config config, options.model.config());
   RuntimeOptions asked;
+  asked.shorten = true;  // as tierd does, so that the plan is of the same run
   asked.fit = options.model.fit();
   asked.quiet = options.model.quiet();
   TIERD_ASSIGN(const RunPlan of, prepare_run(config, asked));
+  for (const std::string& line : of.fitted) {
+    if (!options.model.quiet()) say(line);
+  }
   TIERD_ASSIGN(const nlohmann::json found, find_plan(of, options.assumed));
   return write_output(options.json ? found.dump(2) + "\n" : plan_text(found));
 }
