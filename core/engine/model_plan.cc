@@ -278,8 +278,7 @@ void hold_editions(ModelPlan& plan, Memory& memory, uint16_t unit, MadeThere the
   }
   for (SiteWork& site : compute.sites) {
     for (uint32_t& edition : site.editions) edition = memory.held_as(edition);
-    const auto same = std::ranges::unique(site.editions);
-    site.editions.erase(same.begin(), same.end());
+    site.editions.erase(std::unique(site.editions.begin(), site.editions.end()), site.editions.end());
   }
 }
 

@@ -208,7 +208,7 @@ void DramAgent::expand(const Request& request, Done& done) {
   const Cut& cut = plan.sites[expanded->site].cut;
   const Encodings& encodings = plan.editions[message.edition];
   std::vector<DoneStatus> ends(payload.units.size(), DoneStatus::ok);
-  const auto expand_one = [&](uint64_t i) {
+  const auto expand_one = [&, &payload = payload](uint64_t i) {
     const Unit& unit = payload.units[i];
     const uint32_t neuron = payload.neurons[i];
     const uint64_t from = unit.unit * kPlaceUnit, to = unit.place * kPlaceUnit;
@@ -257,7 +257,7 @@ void DramAgent::recode(const Request& request, Done& done) {
   }
   const size_t pieces = recoding.pieces();
   team_->run(good * pieces, 1, cost_of(good * recoding.from_bytes(), 1) * kRecodingOfReading,
-             [&](uint64_t first, uint64_t last, uint32_t) {
+             [&, &payload = payload](uint64_t first, uint64_t last, uint32_t) {
                for (uint64_t i = first; i < last; ++i) {
                  const Unit& unit = payload.units[i / pieces];
                  const NeuronRecoding::Piece piece = recoding.piece(i % pieces);

@@ -70,7 +70,7 @@ Status Supply::wish(std::span<const Wished> wanted, uint32_t step, bool bypass) 
     missing_.clear();
     present_.clear();
     // Neurons that memories above have demanded are fetched for those.
-    const auto is_gathered = [&](uint32_t neuron) {
+    const auto is_gathered = [&, site = site, edition = edition](uint32_t neuron) {
       return shares_blocks && std::ranges::any_of(open_, [&](const Gathering* of) {
                return of->is_for(site, step, edition, neuron);
              });

@@ -58,16 +58,16 @@ struct ArenaTransfer : Transfer {
   ArenaTransfer() : Transfer(true) {}
 };
 
+// A block for all gatherings of a pass, until the pass is over.
+struct SharedBlock {
+  uint32_t taken = 0;  // neurons that memories above have fetched from the block, counted each time
+};
+
 // A transfer into a staging block. It is over once the block is given back.
 struct BlockTransfer : Transfer {
-  // For all gatherings of a pass, until the pass is over.
-  struct Shared {
-    uint32_t taken = 0;  // neurons that memories above have fetched from the block, counted each time
-  };
-
   uint32_t block = 0;
-  uint32_t first = 0;                 // the place of its first neuron among the block's slots
-  std::optional<Shared> shared = {};  // none: the block is for the one gathering that waits for it
+  uint32_t first = 0;                      // the place of its first neuron among the block's slots
+  std::optional<SharedBlock> shared = {};  // none: the block is for the one gathering that waits for it
   BlockTransfer() : Transfer(false) {}
 };
 

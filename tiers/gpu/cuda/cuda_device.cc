@@ -506,7 +506,7 @@ void CudaDevice::expand(Engine engine, Running& running) {
   }
   running.done.n_done = static_cast<uint32_t>(payload.units.size());
   if (payload.units.empty()) return;
-  running.outcome.then([&] {
+  running.outcome.then([&, &message = message, &payload = payload] {
     return expansion_.begin({.edition = message.edition,
                              .units = payload.units,
                              .neurons = payload.neurons,
