@@ -4,7 +4,7 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 include(AgentHeaders)
 
-install(DIRECTORY core/include/tierd DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY core/include/tierd plugins/policy/tierd DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY configs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tierd/configs)
 install(DIRECTORY plugins/template DESTINATION ${CMAKE_INSTALL_DATADIR}/tierd)
 

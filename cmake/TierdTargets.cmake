@@ -108,9 +108,14 @@ function(tierd_test name)
   set_tests_properties(${name} PROPERTIES TIMEOUT 300 LABELS "${ARG_LABELS}" ENVIRONMENT "CUDA_VISIBLE_DEVICES=")
 endfunction()
 
+# Headers that plugins may share: <tierd/policy/…>.
+add_library(tierd_policy INTERFACE)
+target_include_directories(tierd_policy INTERFACE ${PROJECT_SOURCE_DIR}/plugins/policy)
+
 # Compile options of strategies, which include <tierd/…> alone and export one symbol.
 add_library(tierd_plugin_options INTERFACE)
 target_include_directories(tierd_plugin_options INTERFACE ${PROJECT_SOURCE_DIR}/core/include)
+target_link_libraries(tierd_plugin_options INTERFACE tierd_policy)
 target_compile_options(tierd_plugin_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wno-unused-parameter -ffp-contract=off
   $<$<BOOL:${TIERD_WERROR}>:-Werror>)

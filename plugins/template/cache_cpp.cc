@@ -4,7 +4,7 @@
 //     cache_cpp.cc
 //   tierd --plugin-path . --set cache.name=first …
 #include "tierd/plugin.hpp"
-#include "tierd/split.hpp"
+#include "tierd/policy/split.hpp"
 
 namespace {
 

@@ -10,7 +10,7 @@
 
 #include "core/base/random.h"
 #include "tests/plugins/table.h"
-#include "tierd/cache_aware.hpp"
+#include "tierd/policy/cache_aware.hpp"
 
 namespace tierd {
 namespace {

@@ -9,7 +9,7 @@
 #include "core/base/random.h"
 #include "tests/plugins/table.h"
 #include "tests/sanitized.h"
-#include "tierd/eviction_order.hpp"
+#include "tierd/policy/eviction_order.hpp"
 
 namespace tierd {
 namespace {

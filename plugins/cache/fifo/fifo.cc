@@ -1,5 +1,5 @@
 // Evicts the neuron that was loaded first, edition by edition.
-#include "tierd/eviction_order.hpp"
 #include "tierd/plugin.hpp"
+#include "tierd/policy/eviction_order.hpp"
 
 TIERD_PLUGIN(tierd::cache<tierd::EvictionOrder>("fifo", "1.0", "drops what came first"))

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tierd/plugin.hpp"
-#include "tierd/split.hpp"
+#include "tierd/policy/split.hpp"
 
 namespace {
 

@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
-#include "tierd/fixed_set.hpp"
-#include "tierd/step_parts.hpp"
+#include "tierd/policy/fixed_set.hpp"
+#include "tierd/policy/step_parts.hpp"
 
 namespace {
 

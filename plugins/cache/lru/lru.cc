@@ -1,7 +1,7 @@
 // Evicts the least recently used neuron, edition by edition. For a dense model, which uses everything in the
 // same order every step, this is the worst choice, and shown for comparison.
-#include "tierd/eviction_order.hpp"
 #include "tierd/plugin.hpp"
+#include "tierd/policy/eviction_order.hpp"
 
 namespace {
 

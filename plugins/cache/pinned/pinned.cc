@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "tierd/fixed_set.hpp"
+#include "tierd/policy/fixed_set.hpp"
 
 namespace {
 

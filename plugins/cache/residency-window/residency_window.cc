@@ -17,7 +17,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tierd/whole_and_part.hpp"
+#include "tierd/policy/whole_and_part.hpp"
 
 namespace {
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "tierd/fixed_set.hpp"
+#include "tierd/policy/fixed_set.hpp"
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tierd/plugin.hpp"
-#include "tierd/silence.hpp"
+#include "tierd/policy/silence.hpp"
 
 namespace {
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "tierd/plugin.hpp"
-#include "tierd/row_scores.hpp"
+#include "tierd/policy/row_scores.hpp"
 
 namespace {
 

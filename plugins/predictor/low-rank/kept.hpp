@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "tierd/percents.hpp"
 #include "tierd/plugin.hpp"
-#include "tierd/split.hpp"
+#include "tierd/policy/percents.hpp"
+#include "tierd/policy/split.hpp"
 
 namespace tierd {
 

@@ -27,7 +27,7 @@
 
 #include "plugins/predictor/low-rank/kept.hpp"
 #include "tierd/plugin.hpp"
-#include "tierd/row_scores.hpp"
+#include "tierd/policy/row_scores.hpp"
 
 namespace {
 

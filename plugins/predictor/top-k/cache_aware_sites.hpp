@@ -13,8 +13,8 @@
 #include <set>
 #include <vector>
 
-#include "tierd/cache_aware.hpp"
 #include "tierd/plugin.hpp"
+#include "tierd/policy/cache_aware.hpp"
 
 namespace tierd {
 

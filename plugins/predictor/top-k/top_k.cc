@@ -26,7 +26,7 @@
 #include "plugins/predictor/top-k/look_ahead.hpp"
 #include "plugins/predictor/top-k/rank.hpp"
 #include "tierd/plugin.hpp"
-#include "tierd/row_scores.hpp"
+#include "tierd/policy/row_scores.hpp"
 
 namespace {
 

@@ -22,8 +22,8 @@
 #include <string>
 #include <vector>
 
-#include "tierd/percents.hpp"
 #include "tierd/plugin.hpp"
+#include "tierd/policy/percents.hpp"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "core/base/random.h"
-#include "tierd/cache_aware.hpp"
+#include "tierd/policy/cache_aware.hpp"
 #include "tools/lab/activity/normal.h"
 
 namespace tierd {

@@ -1,7 +1,7 @@
 // The parts of a step, in order: its layers, and the sites before, between and after them. Optional; C++17,
 // header-only.
-#ifndef TIERD_STEP_PARTS_HPP
-#define TIERD_STEP_PARTS_HPP
+#ifndef TIERD_POLICY_STEP_PARTS_HPP
+#define TIERD_POLICY_STEP_PARTS_HPP
 
 #include <cstdint>
 #include <utility>

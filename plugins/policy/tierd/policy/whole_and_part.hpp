@@ -1,16 +1,16 @@
 // Base class of a cache that keeps the sites that every step uses whole, and selected neurons of the other
 // sites. Each edition of the latter has a Part, which remembers its neurons. The slots of each follow from
 // its measured need (SplitByNeed). Optional; C++17, header-only.
-#ifndef TIERD_WHOLE_AND_PART_HPP
-#define TIERD_WHOLE_AND_PART_HPP
+#ifndef TIERD_POLICY_WHOLE_AND_PART_HPP
+#define TIERD_POLICY_WHOLE_AND_PART_HPP
 
 #include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
-#include "tierd/fixed_set.hpp"
-#include "tierd/split_by_need.hpp"
+#include "tierd/policy/fixed_set.hpp"
+#include "tierd/policy/split_by_need.hpp"
 
 namespace tierd {
 

@@ -7,14 +7,14 @@
 //     void touch(const tierd_set_view& used) { … order(used.edition).move_to_end(neuron); … }
 //   };
 //   TIERD_PLUGIN(tierd::cache<Lru>("lru", "1.0", "…"))
-#ifndef TIERD_EVICTION_ORDER_HPP
-#define TIERD_EVICTION_ORDER_HPP
+#ifndef TIERD_POLICY_EVICTION_ORDER_HPP
+#define TIERD_POLICY_EVICTION_ORDER_HPP
 
 #include <cstdint>
 #include <vector>
 
 #include "tierd/plugin.hpp"
-#include "tierd/split.hpp"
+#include "tierd/policy/split.hpp"
 
 namespace tierd {
 

@@ -1,6 +1,6 @@
 // Ways in which a cache may split its bytes among the editions. Optional; C++17, header-only.
-#ifndef TIERD_SPLIT_HPP
-#define TIERD_SPLIT_HPP
+#ifndef TIERD_POLICY_SPLIT_HPP
+#define TIERD_POLICY_SPLIT_HPP
 
 #include <algorithm>
 #include <cstdint>

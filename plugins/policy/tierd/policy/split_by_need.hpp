@@ -1,8 +1,8 @@
 // The split of a cache that learns, as a text goes on, how many neurons each edition needs. Sites that a step
 // uses whole are served first. The others share the rest evenly until all needs are known, then in proportion
 // to their needs. Optional; C++17, header-only.
-#ifndef TIERD_SPLIT_BY_NEED_HPP
-#define TIERD_SPLIT_BY_NEED_HPP
+#ifndef TIERD_POLICY_SPLIT_BY_NEED_HPP
+#define TIERD_POLICY_SPLIT_BY_NEED_HPP
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tierd/plugin.hpp"
-#include "tierd/split.hpp"
+#include "tierd/policy/split.hpp"
 
 namespace tierd {
 

@@ -1,6 +1,6 @@
 // For strategies that rely on which neurons fire. Optional; C++17, header-only.
-#ifndef TIERD_SILENCE_HPP
-#define TIERD_SILENCE_HPP
+#ifndef TIERD_POLICY_SILENCE_HPP
+#define TIERD_POLICY_SILENCE_HPP
 
 #include <cstdint>
 

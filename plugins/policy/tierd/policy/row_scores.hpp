@@ -1,7 +1,7 @@
 // Base of a predictor that scores every neuron of a site for every row of a batch and takes those above a
 // bound as active. Optional; C++17, header-only.
-#ifndef TIERD_ROW_SCORES_HPP
-#define TIERD_ROW_SCORES_HPP
+#ifndef TIERD_POLICY_ROW_SCORES_HPP
+#define TIERD_POLICY_ROW_SCORES_HPP
 
 #include <algorithm>
 #include <cstdint>

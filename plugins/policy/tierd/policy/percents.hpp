@@ -1,6 +1,6 @@
 // A parameter that is a list of percents, such as "25/25/50". Optional; C++17, header-only.
-#ifndef TIERD_PERCENTS_HPP
-#define TIERD_PERCENTS_HPP
+#ifndef TIERD_POLICY_PERCENTS_HPP
+#define TIERD_POLICY_PERCENTS_HPP
 
 #include <algorithm>
 #include <exception>

@@ -6,8 +6,8 @@
 // reads take the least time of all choices that lose at most a given part of the energy of the inputs (the
 // sum of their squares). So a weak channel between strong ones is used as well, and an isolated strong one
 // may be left out. Every resident channel is used. Optional; C++17, header-only.
-#ifndef TIERD_CACHE_AWARE_HPP
-#define TIERD_CACHE_AWARE_HPP
+#ifndef TIERD_POLICY_CACHE_AWARE_HPP
+#define TIERD_POLICY_CACHE_AWARE_HPP
 
 #include <algorithm>
 #include <cmath>

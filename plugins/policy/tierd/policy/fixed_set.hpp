@@ -16,8 +16,8 @@
 //     }
 //   };
 //   TIERD_PLUGIN(tierd::cache<Hot>("hot", "1.0", "…"))
-#ifndef TIERD_FIXED_SET_HPP
-#define TIERD_FIXED_SET_HPP
+#ifndef TIERD_POLICY_FIXED_SET_HPP
+#define TIERD_POLICY_FIXED_SET_HPP
 
 #include <algorithm>
 #include <cstdint>
@@ -26,7 +26,7 @@
 #include <vector>
 
 #include "tierd/plugin.hpp"
-#include "tierd/split.hpp"
+#include "tierd/policy/split.hpp"
 
 namespace tierd {
 
