@@ -52,7 +52,7 @@ Status bind_this_thread(uint32_t place);
 // threads compute on every core. Needs no privilege. Does nothing before Linux 6.12.
 void take_short_slices();
 
-// Gives the calling thread, and the threads that it starts, a low priority.
+// Gives the calling thread, and the threads that it starts, a lower priority.
 void give_way();
 
 // Interleaves untouched pages of this memory over the NUMA nodes of these units, so that all compute threads
