@@ -181,7 +181,7 @@ TEST(Manifest, ExpertsInChannelsComeBack) {
       *plan,
       {
           {"no cut", [](json& m) { m["experts"] = "rows"; }, "experts: is 'rows'"},
-          {"a number", [](json& m) { m["experts"] = 3; }, "experts: is 3"},
+          {"a number", [](json& m) { m["experts"] = 3; }, "experts: found 3"},
           {"another cut", [](json& m) { m["experts"] = "whole"; }, "sites: are 30, expected 8"},
           {"an order of experts alone", [](json& m) { m["model"]["expert_order"] = true; },
            "model.expert_order: is true, which goes with channel_order and experts in channels"},

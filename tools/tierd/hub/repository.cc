@@ -40,7 +40,7 @@ Result<HubFile> parse_file(const JsonFields& sibling) {
   HubFile file;
   TIERD_ASSIGN(file.name, sibling.text("rfilename"));
   if (!is_safe_name(file.name))
-    return sibling.error("rfilename", fmt::format("'{}' is no path inside the repository", file.name));
+    return sibling.error("rfilename", fmt::format("'{}' is not a path inside the repository", file.name));
   const bool large = sibling.has("lfs");
   TIERD_ASSIGN(const JsonFields described, large ? sibling.object("lfs") : sibling);
   const char* const key = large ? "sha256" : "blobId";
