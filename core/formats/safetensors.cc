@@ -116,13 +116,6 @@ std::optional<Encoding> encoding_of_dtype(std::string_view dtype) {
   return std::nullopt;
 }
 
-std::optional<std::string> dtype_of_encoding(Encoding encoding) {
-  for (const char* dtype : {"F32", "F16", "BF16"}) {
-    if (encoding_of_dtype(dtype) == encoding) return dtype;
-  }
-  return std::nullopt;
-}
-
 namespace {
 
 Result<json> read_header(const File& file, uint64_t& header_bytes) {
