@@ -15,8 +15,8 @@
 //
 // JSON (figure_json.h), sums, differences of two readings and /metrics follow from the declarations. A value
 // is a number, a bool, a text, an enum with a function name(), another struct of figures, or an optional, an
-// array, a vector, a map by name or a variant of these. Figures without a value are left out of JSON; a Figure
-// declared `or_null` is null there, as is such a text that is empty.
+// array, a vector, a map by name or a variant of these. Figures without a value are left out of JSON; a
+// Figure declared `or_null` is null there, as is such a text that is empty.
 //
 // In place of a member, a Figure may have a function of the struct, which derives the figure from members
 // (Adds::derived). Members that only such functions show are declared as a Basis, so that they add up as
