@@ -29,7 +29,7 @@ set(TIERD_PLAIN_TESTS
 set(TIERD_SANITIZED_TESTS
   base_test agent_test system_test report_test strategy_test config_test run_test time_test energy_test engine_test session_test batcher_test
   null_agent_test kernel_test trace_test timeline_test tier_trace_test tier_activity_test plugins_test dram_test ndp_test gpu_test cuda_kernels_test cuda_agent_test flash_test
-  store_test formats_test synth_test model_test known_bugs_test
+  store_test formats_test safetensors_writer_test synth_test model_test known_bugs_test
   http_test hub_test api_test pressure_relief_test tierd_test
   text_test tokenize_test command_line_test planted_test
   e2e_server_test e2e_chat_test e2e_reload_test

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstring>
 #include <utility>
 
 #include <fmt/format.h>
@@ -113,13 +112,6 @@ std::optional<Encoding> encoding_of_dtype(std::string_view dtype) {
   if (dtype == "F32") return Encoding::f32;
   if (dtype == "F16") return Encoding::f16;
   if (dtype == "BF16") return Encoding::bf16;
-  return std::nullopt;
-}
-
-std::optional<std::string> dtype_of_encoding(Encoding encoding) {
-  for (const char* dtype : {"F32", "F16", "BF16"}) {
-    if (encoding_of_dtype(dtype) == encoding) return dtype;
-  }
   return std::nullopt;
 }
 

@@ -39,6 +39,5 @@ std::optional<uint32_t> bytes_of_dtype(std::string_view dtype);
 
 // Only F32, F16 and BF16 have an encoding.
 std::optional<Encoding> encoding_of_dtype(std::string_view dtype);
-std::optional<std::string> dtype_of_encoding(Encoding encoding);
 
 }  // namespace tierd

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "core/base/random.h"
-#include "core/formats/safetensors_writer.h"
 #include "core/store/manifest.h"
 #include "core/store/source.h"
 #include "core/store/writer.h"
 #include "tests/e2e/golden_model.h"
+#include "tools/lab/safetensors/safetensors_writer.h"
 
 namespace tierd {
 

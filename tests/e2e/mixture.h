@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "core/formats/safetensors_writer.h"
+#include "tools/lab/safetensors/safetensors_writer.h"
 #include "tools/lab/synth/synthetic_source.h"
 
 namespace tierd {

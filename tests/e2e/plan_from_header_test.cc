@@ -10,10 +10,10 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "core/formats/safetensors_writer.h"
 #include "tests/e2e/described_machine.h"
 #include "tests/e2e/program.h"
 #include "tests/sanitized.h"
+#include "tools/lab/safetensors/safetensors_writer.h"
 
 namespace tierd {
 namespace {

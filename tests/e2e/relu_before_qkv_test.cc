@@ -4,10 +4,10 @@
 
 #include <cmath>
 
-#include "core/model/reference.h"
 #include "core/store/writer.h"
 #include "tests/base/temp_folder.h"
 #include "tests/e2e/shipped_configuration.h"
+#include "tests/model/reference.h"
 #include "tools/lab/synth/synthetic_source.h"
 
 namespace tierd {

@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "core/formats/safetensors.h"
-#include "core/model/reference.h"
 #include "core/store/source.h"
+#include "tests/model/reference.h"
 
 namespace tierd {
 namespace {

@@ -9,10 +9,10 @@
 
 #include <gtest/gtest.h>
 
-#include "core/model/reference.h"
 #include "core/model/sampling/sampler.h"
 #include "core/model/text/tokenizer.h"
 #include "core/store/source.h"
+#include "tests/model/reference.h"
 
 namespace tierd {
 namespace {

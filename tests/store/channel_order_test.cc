@@ -8,11 +8,11 @@
 #include <numeric>
 
 #include "core/base/random.h"
-#include "core/formats/safetensors_writer.h"
 #include "core/store/store.h"
 #include "core/store/writer.h"
 #include "tests/base/temp_folder.h"
 #include "tests/store/memory_source.h"
+#include "tools/lab/safetensors/safetensors_writer.h"
 
 namespace tierd {
 namespace {

@@ -1,7 +1,9 @@
-// Runs the dense segments and the neurons of sites on the CPU, over the activation buffers that it owns.
+// Computes the neurons of sites on the CPU, and runs their dense segments, over activation buffers that it
+// owns.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -10,8 +12,7 @@
 #include "core/agent/program.h"
 #include "tiers/compute/kernels.h"
 #include "tiers/compute/team.h"
-#include "tiers/dram/kv_cache.h"
-#include "tiers/dram/reserved_memory.h"
+#include "tiers/dram/segments.h"
 
 namespace tierd {
 
@@ -21,7 +22,7 @@ class Executor {
   static Result<Executor> create(ComputePlan plan, const ComputeKernels& kernels, Team& team);
 
   const ComputePlan& plan() const { return plan_; }
-  std::span<std::byte> activations() const { return activations_.bytes(); }
+  std::span<std::byte> activations() const { return values_->activations.bytes(); }
   // Sets the address of a resident tensor's values, which are not copied.
   void set_tensor(TensorId id, const float* data);
 
@@ -49,15 +50,14 @@ class Executor {
                                   std::span<const Unit> units, const std::byte* memory, Asked asked);
   void after(uint32_t site, std::span<const RowInfo> rows);
 
-  const ComputeKernels& kernels() const { return *kernels_; }
+  const ComputeKernels& kernels() const { return kernels_; }
 
   // Returns the error of quantizing activations so far: the square root of (sum of squared errors / sum of
   // squares). It is 0 if none were quantized.
   double activation_error() const;
 
  private:
-  Executor(ComputePlan plan, const ComputeKernels& kernels, Team& team, ReservedMemory activations,
-           KvCache kv);
+  Executor(std::unique_ptr<PlannedValues> values, KvCache kv);
 
   // A run of output rows, and the inputs that it is multiplied by.
   struct Piece {
@@ -97,15 +97,9 @@ class Executor {
   // Computes bundles and columns. Compressed ones are expanded a few runs at a time.
   uint64_t compute_added(const SiteWork& site, uint32_t edition, uint32_t rows, std::span<const Unit> units,
                          const std::byte* memory, Asked asked);
-  void run(const Program& program, std::span<const RowInfo> rows);
   void quantize_input(const SiteWork& site, uint32_t rows);
   void take_row(const SiteWork& site, const RowInfo& info, const Take& take, const float* results,
                 float* out);
-  void run_step(const Step& step, std::span<const RowInfo> rows);
-  void run_row(const Step& step, const RowInfo& info, uint32_t i);
-  void attend(const Step& step, std::span<const RowInfo> rows);
-  void rotate(const Step& step, uint32_t i);
-  void prepare_rotation(std::span<const RowInfo> rows);
   uint64_t gather(const SiteWork& site, uint32_t edition, std::span<const RowInfo> rows,
                   std::span<const Unit> units, const std::byte* memory);
   uint64_t compute(const SiteWork& site, const Rows& cut, uint32_t edition, uint32_t rows,
@@ -140,38 +134,29 @@ class Executor {
                const uint64_t* row_masks);
   void compute_experts(const SiteWork& site, const Experts& cut, uint32_t edition);
   void add_experts(const SiteWork& site, const Experts& cut);
-  void route(const Step& step, uint32_t rows);
-  void pick(const Step& step, const RowInfo& info, float* out);
-  void add_chosen(const Step& step, const RowInfo& info, const float* given);
   // `groups` and `bytes` are over all pieces; `rows` is the number of inputs that one read of weights serves.
   void multiply(const Product& product, std::span<const Piece> pieces, uint64_t groups, uint64_t bytes,
                 uint32_t rows);
-  float* row(BufferId buffer, uint32_t i) {
-    return reinterpret_cast<float*>(activations_.data() + offsets_[buffer]) + uint64_t{i} * strides_[buffer];
-  }
+  float* row(BufferId buffer, uint32_t i) { return values_->row(buffer, i); }
   bool uses_int8(const SiteWork& site) const {
     return plan_.int8_activations && is_cut_into<Rows>(site.cut) &&
            std::ranges::any_of(site.editions, [&](uint32_t e) { return plan_.editions[e].has_blocks(); });
   }
 
   struct alignas(64) Worker {
-    std::vector<float> scores;  // of one attention head
-    ExpandedLines dense;        // groups that this worker has expanded
-    bool malformed = false;     // found a malformed neuron in the present call
+    ExpandedLines dense;     // groups that this worker has expanded
+    bool malformed = false;  // found a malformed neuron in the present call
     double squares[2] = {0, 0};
   };
 
-  ComputePlan plan_;
-  const ComputeKernels* kernels_;
-  Team* team_;
-  ReservedMemory activations_;
-  KvCache kv_;
-  std::vector<uint64_t> offsets_;
-  std::vector<uint32_t> strides_;
-  std::vector<const float*> tensors_;
+  std::unique_ptr<PlannedValues> values_;
+  const ComputePlan& plan_ = values_->plan;
+  const ComputeKernels& kernels_ = values_->kernels;
+  Team& team_ = values_->team;
+  const std::vector<uint32_t>& strides_ = values_->strides;
+  const std::vector<const float*>& tensors_ = values_->tensors;
+  Segments segments_;
   QuantizedRows quantized_;
-  std::vector<uint32_t> rotation_positions_;  // positions for which `rotation_` was computed
-  std::vector<float> rotation_;               // [rows][rotated pairs][cos, sin]
   std::vector<Worker> workers_;
   std::vector<const std::byte*> gates_, ups_, downs_;  // of the neurons of one call
   std::vector<float> factors_;                         // [rows x channels of one call]

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "core/base/result.h"
-#include "tiers/flash/device.h"
 
 namespace tierd {
 

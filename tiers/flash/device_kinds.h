@@ -7,7 +7,6 @@
 
 #include "core/base/descriptor.h"
 #include "core/base/result.h"
-#include "tiers/flash/device.h"
 
 namespace tierd {
 

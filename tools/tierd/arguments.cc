@@ -179,10 +179,9 @@ Status add_keys(const std::string& path, std::vector<std::string>& keys) {
   return {};
 }
 
-}  // namespace
-
-Parsed parse_arguments(int argc, char** argv) {
-  Parsed parsed;
+// Parses the command line. Flags that are not copied as they are have a member each until they are checked.
+struct Parser {
+  Parsed parsed = {};
   Arguments& arguments = parsed.arguments;
   std::string model, tokenizer, prompt_file, trace, timeline, key_file, log_format = "text", fit = "on";
   std::string kv_keys, kv_values, system_file, hub_repository, hub_file, draft_repository, draft_model;
@@ -191,8 +190,35 @@ Parsed parse_arguments(int argc, char** argv) {
   std::optional<uint32_t> threads, context, batch, ubatch, sequences, most_guesses;
   bool conversation = false, no_conversation = false, escapes = false, no_escapes = false, lookup = false;
   std::optional<uint64_t> seed;
+  bool serve = false;  // the command
+  Argument prompt{nullptr}, file{nullptr}, draft{nullptr}, hub_draft{nullptr}, fits{nullptr};
+  std::vector<Argument> of_server = {};  // flags that only a server uses
+  CommandLine line{"tierd", kDescription};
 
-  CommandLine line("tierd", kDescription);
+  void add_flags();
+  // Return false after an error, which has been printed, or where the program should end.
+  bool parse(int argc, char** argv);
+  bool take_config();
+  bool take_model();
+  bool take_keys();
+  bool take_sampling();
+  bool choose_mode();
+  bool read_files();
+
+ private:
+  void add_model();
+  void add_text();
+  void add_guesses();
+  void add_fit();
+  void add_output();
+  bool fail(const std::string& why) {
+    say(why);
+    parsed.exit_code = 2;
+    return false;
+  }
+};
+
+void Parser::add_flags() {
   line.footer([] { return kFooter + config_manual(); });
   line.brief(kBriefHelp);
   line.option("model", plain, "the model; `serve` before it serves").named("[serve] MODEL");
@@ -209,6 +235,18 @@ Parsed parse_arguments(int argc, char** argv) {
   line.flag("--plugins", arguments.list_plugins, "list the plugins that are found, and stop");
   line.option("--plugin", arguments.plugin, "print the manual of a plugin (NAME or KIND-NAME), and stop")
       .named("NAME");
+  add_model();
+  line.group("Server");
+  of_server = add_serving(line, arguments, key_file, sequences);
+  add_text();
+  line.group("Sampling");
+  add_sampling(line, arguments.sampling, biases, samplers);
+  add_guesses();
+  add_fit();
+  add_output();
+}
+
+void Parser::add_model() {
   line.group("Model and text");
   line.option("-m,--model", model, "the model, see below").named("MODEL").or_variable("LLAMA_ARG_MODEL");
   line.option(
@@ -225,13 +263,12 @@ Parsed parse_arguments(int argc, char** argv) {
       .named("TOKEN");
   line.flag("--offline", arguments.offline, "take it from the cache alone").or_variable("LLAMA_ARG_OFFLINE");
   line.option("--tokenizer", tokenizer, "a tokenizer to use instead of the model's").named("FILE");
-  const Argument prompt =
-      line.option("-p,--prompt", arguments.prompt, "the prompt; empty: the model's BOS token alone")
-          .named("TEXT");
-  const Argument file =
-      line.option("-f,--file", prompt_file, "a file that holds the prompt").named("FILE").excludes(prompt);
-  line.group("Server");
-  const std::vector<Argument> of_server = add_serving(line, arguments, key_file, sequences);
+  prompt = line.option("-p,--prompt", arguments.prompt, "the prompt; empty: the model's BOS token alone")
+               .named("TEXT");
+  file = line.option("-f,--file", prompt_file, "a file that holds the prompt").named("FILE").excludes(prompt);
+}
+
+void Parser::add_text() {
   line.group("Model and text");
   line.option("-n,--predict,--n-predict", arguments.predict,
               "tokens to generate; -1, the default: until the model ends its text or the context is full")
@@ -260,15 +297,15 @@ Parsed parse_arguments(int argc, char** argv) {
       .named("N")
       .or_variable("LLAMA_ARG_UBATCH");
   line.option("-s,--seed", seed, "seed of sampling: the same seed gives the same text").named("N");
-  line.group("Sampling");
-  add_sampling(line, arguments.sampling, biases, samplers);
+}
+
+void Parser::add_guesses() {
   line.group("Guesses");
-  const Argument draft =
-      line.option("--model-draft", draft_model,
-                  "a small model of the same vocabulary that guesses tokens, which the model then checks "
-                  "several at once: the same text, sooner (also -md)")
-          .named("MODEL");
-  const Argument hub_draft =
+  draft = line.option("--model-draft", draft_model,
+                      "a small model of the same vocabulary that guesses tokens, which the model then checks "
+                      "several at once: the same text, sooner (also -md)")
+              .named("MODEL");
+  hub_draft =
       line.option("--hf-repo-draft", draft_repository, "the same by its name, as --hf-repo (also -hfd)")
           .named("OWNER/REPO[:QUANT]")
           .excludes(draft);
@@ -276,6 +313,9 @@ Parsed parse_arguments(int argc, char** argv) {
       .excludes(draft)
       .excludes(hub_draft);
   line.option("--draft-max", most_guesses, "most tokens guessed at once (default: 4)").named("N");
+}
+
+void Parser::add_fit() {
   line.group("Model and text");
   line.flag("--ignore-eos", arguments.ignore_eos, "go on where the model would end its text");
   line.flag("--special", arguments.special, "print control tokens as well");
@@ -285,7 +325,7 @@ Parsed parse_arguments(int argc, char** argv) {
           "repeated; requests that have \"stop\" have their own")
       .named("TEXT");
   line.group("Fit");
-  const Argument fits =
+  fits =
       line.option("--fit", fit,
                   "on: a context that was not given is shortened until it fits; said on the command line, a "
                   "budget that is too small is raised as well, to the least that would do. off: both are "
@@ -301,6 +341,9 @@ Parsed parse_arguments(int argc, char** argv) {
             "has measured, is not the model's: more than 0.1 nats a token");
   line.flag("--check", arguments.check,
             "print the plan (what lies where, bytes a token, expected speed) and stop");
+}
+
+void Parser::add_output() {
   line.group("Output");
   line.option("--trace", trace, "record what the kernel does in this file, for tier-trace").named("FILE");
   line.option("--timeline", timeline,
@@ -314,11 +357,9 @@ Parsed parse_arguments(int argc, char** argv) {
       .one_of({"text", "json"})
       .shows_default();
   line.flag("-q,--quiet", arguments.quiet, "no progress and no report; errors only");
-  const auto fail = [&](const std::string& why) {
-    say(why);
-    parsed.exit_code = 2;
-    return parsed;
-  };
+}
+
+bool Parser::parse(int argc, char** argv) {
   auto words =
       from_llama(words_of(argc, argv), [&](std::string_view name) { return line.takes_value(name); });
   if (!words.ok()) return fail("tierd: " + words.error().detail + " (see tierd --help)");
@@ -329,7 +370,10 @@ Parsed parse_arguments(int argc, char** argv) {
           "KEY=VALUE");
   }
   parsed.exit_code = line.parse(std::move(*words));
-  if (parsed.exit_code) return parsed;
+  return !parsed.exit_code;
+}
+
+bool Parser::take_config() {
   arguments.shorten = fit == "on";
   arguments.fit = fits.given() && fit == "on";
   set_log_format(log_format == "json" ? LogFormat::json : LogFormat::text);
@@ -342,7 +386,11 @@ Parsed parse_arguments(int argc, char** argv) {
     std::string& path = arguments.config.plugin_path;
     path = *folder + (path.empty() ? "" : ":") + path;
   }
-  const bool serve = !plain.empty() && plain.front() == "serve";
+  return true;
+}
+
+bool Parser::take_model() {
+  serve = !plain.empty() && plain.front() == "serve";
   if (serve) plain.erase(plain.begin());
   if (plain.size() > 1 || (!plain.empty() && !model.empty())) {
     return fail(fmt::format("tierd: '{}': one model is expected, and the prompt behind -p (see tierd --help)",
@@ -356,6 +404,10 @@ Parsed parse_arguments(int argc, char** argv) {
   }
   const Status hub = take_hub(hub_repository, hub_file, model, arguments);
   if (!hub.ok()) return fail(hub.error().line());
+  return true;
+}
+
+bool Parser::take_keys() {
   if (!model.empty()) arguments.config.model = model;
   if (!tokenizer.empty()) arguments.config.tokenizer = tokenizer;
   if (!trace.empty()) arguments.config.trace = trace;
@@ -376,6 +428,10 @@ Parsed parse_arguments(int argc, char** argv) {
   // A flag replaces the [speculation] of the file.
   if (lookup || draft.given() || hub_draft.given())
     speculation.lookup = lookup, speculation.model = draft_model;
+  return true;
+}
+
+bool Parser::take_sampling() {
   arguments.sampling.seed = arguments.config.seed;
   auto chain = parse_samplers(samplers, "--samplers, --sampler-seq");
   if (!chain.ok()) return fail(chain.error().line());
@@ -387,6 +443,11 @@ Parsed parse_arguments(int argc, char** argv) {
   }
   if (const auto sampler = Sampler::create(arguments.sampling); !sampler.ok())
     return fail(sampler.error().line());
+  return true;
+}
+
+bool Parser::choose_mode() {
+  const SpeculationConfig& speculation = arguments.config.speculation;
   arguments.prompt_given = prompt.given() || file.given();
   if (conversation && no_conversation) return fail("--conversation and --no-conversation: one of them");
   if (escapes && no_escapes) return fail("--escape and --no-escape: one of them");
@@ -403,6 +464,10 @@ Parsed parse_arguments(int argc, char** argv) {
   }
   if (arguments.serves() && arguments.json && !arguments.check)
     return fail("--json is for one text or a check: give a prompt (-p) or --check");
+  return true;
+}
+
+bool Parser::read_files() {
   if (!key_file.empty()) {
     const Status keys = add_keys(key_file, arguments.api_keys);
     if (!keys.ok()) return fail(keys.error().line());
@@ -427,7 +492,17 @@ Parsed parse_arguments(int argc, char** argv) {
   for (const std::string& stop : arguments.stops) {
     if (stop.empty()) return fail("--reverse-prompt: an empty text would end nothing");
   }
-  return parsed;
+  return true;
+}
+
+}  // namespace
+
+Parsed parse_arguments(int argc, char** argv) {
+  Parser parser;
+  parser.add_flags();
+  (void)(parser.parse(argc, argv) && parser.take_config() && parser.take_model() && parser.take_keys() &&
+         parser.take_sampling() && parser.choose_mode() && parser.read_files());
+  return std::move(parser.parsed);
 }
 
 }  // namespace tierd

@@ -1,6 +1,5 @@
 #include "core/kernel/pass/scheduler.h"
 
-#include <algorithm>
 #include <limits>
 #include <span>
 #include <utility>
@@ -90,17 +89,7 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
   }
   while (computation_.running()) co_await changed_;
   if (status.ok()) status = computation_.status();
-  compute_ns_ += computation_.take_busy_ns();
-  idle_sources_.end(dispatcher_.now_ns(), computation_.all_units());
-  if (status.ok() && !request.bypass_caches && units() > 1) loads_.add(site, computation_.all_units());
-
-  end_gatherings();
-  if (status.ok() && !looked_ahead) status = observe(current);
-  // All neurons were computed for all rows, so the neurons that did not fire are known, too.
-  const bool knows_all = current.measured || (current.active.is_all() && !current.masked);
-  if (status.ok() && firing_.is_told(site)) status = firing_.tell(site, request, knows_all);
-  if (status.ok()) status = touch(current);
-  if (status.ok()) status = take_fault();
+  status = end_computation(current, looked_ahead, std::move(status));
   if (status.ok()) {
     pump();
     co_return status;
@@ -114,6 +103,22 @@ Task<Status> Scheduler::pass(SiteId site, Pass request) {
     while (supply.transferring(site, request.step)) co_await changed_;
   }
   co_return status;
+}
+
+Status Scheduler::end_computation(const Current& current, bool looked_ahead, Status status) {
+  compute_ns_ += computation_.take_busy_ns();
+  idle_sources_.end(dispatcher_.now_ns(), computation_.all_units());
+  if (status.ok() && !current.pass.bypass_caches && units() > 1)
+    loads_.add(current.site, computation_.all_units());
+
+  end_gatherings();
+  TIERD_TRY(status);
+  if (!looked_ahead) TIERD_TRY(observe(current));
+  // All neurons were computed for all rows, so the neurons that did not fire are known, too.
+  const bool knows_all = current.measured || (current.active.is_all() && !current.masked);
+  if (firing_.is_told(current.site)) TIERD_TRY(firing_.tell(current.site, current.pass, knows_all));
+  TIERD_TRY(touch(current));
+  return take_fault();
 }
 
 Status Scheduler::predict(Current& current) {

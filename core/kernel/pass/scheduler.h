@@ -148,6 +148,7 @@ class Scheduler {
   void fetch();
   bool asked_all();
   void end_gatherings();
+  Status end_computation(const Current& current, bool looked_ahead, Status status);
   Status touch(const Current& current);
   Status touch(const Current& current, UnitId unit, const PassPlan::Share& share);
   ActiveSet measure(const Current& current);

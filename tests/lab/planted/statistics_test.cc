@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <functional>
 
-#include "core/model/reference.h"
 #include "tests/lab/planted/planted_forward.h"
 #include "tests/lab/planted/small_planted.h"
+#include "tests/model/reference.h"
 #include "tools/lab/planted/prompt.h"
 
 namespace tierd {

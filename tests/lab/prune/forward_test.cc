@@ -6,10 +6,10 @@
 #include <cmath>
 #include <filesystem>
 
-#include "core/model/reference.h"
 #include "core/store/source.h"
 #include "tests/lab/prune/golden_path.h"
 #include "tests/lab/prune/random_matrix.h"
+#include "tests/model/reference.h"
 #include "tests/store/memory_source.h"
 #include "tools/lab/prune/layer_forward.h"
 #include "tools/lab/synth/synthetic_source.h"

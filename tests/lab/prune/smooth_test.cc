@@ -5,11 +5,11 @@
 
 #include <cmath>
 
-#include "core/model/reference.h"
 #include "core/store/source.h"
 #include "tests/base/temp_folder.h"
 #include "tests/lab/prune/golden_path.h"
 #include "tests/lab/prune/random_matrix.h"
+#include "tests/model/reference.h"
 #include "tools/lab/prune/prune_model.h"
 
 namespace tierd {

@@ -86,22 +86,26 @@ KvLayer CudaExecutor::kv_of(uint32_t layer) const {
           .kv_dim = plan_.attention.kv_dim()};
 }
 
+StepArgs CudaExecutor::args_of(const Step& s, const Batch& batch) const {
+  return {.rows = batch.lists.rows,
+          .n_rows = batch.rows,
+          .in = line(s.in, 0),
+          .out = line(s.out, 0),
+          .ld_in = s.in == kNoBuffer ? 0 : strides_[s.in],
+          .ld_out = s.out == kNoBuffer ? 0 : strides_[s.out],
+          .width = s.width,
+          .head = s.head,
+          .offset = s.offset,
+          .weight = tensor(s.weight),
+          .bias = tensor(s.bias),
+          .eps = s.eps,
+          .threshold = s.threshold,
+          .activation = s.activation};
+}
+
 cudaError_t CudaExecutor::step(const Step& s, const Batch& batch) {
   const AttentionShape& shape = plan_.attention;
-  StepArgs args{.rows = batch.lists.rows,
-                .n_rows = batch.rows,
-                .in = line(s.in, 0),
-                .out = line(s.out, 0),
-                .ld_in = s.in == kNoBuffer ? 0 : strides_[s.in],
-                .ld_out = s.out == kNoBuffer ? 0 : strides_[s.out],
-                .width = s.width,
-                .head = s.head,
-                .offset = s.offset,
-                .weight = tensor(s.weight),
-                .bias = tensor(s.bias),
-                .eps = s.eps,
-                .threshold = s.threshold,
-                .activation = s.activation};
+  StepArgs args = args_of(s, batch);
   switch (s.kind) {
     case StepKind::rms_norm:
     case StepKind::layer_norm:

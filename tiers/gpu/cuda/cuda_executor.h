@@ -70,6 +70,7 @@ class CudaExecutor {
   CudaExecutor(const ComputePlan& plan, std::unique_ptr<BatchProducts> batch);
   cudaError_t allocate_all();
   void program(const Program& program, const Batch& batch, Outcome& outcome);
+  StepArgs args_of(const Step& step, const Batch& batch) const;
   cudaError_t step(const Step& step, const Batch& batch);
   KvLayer kv_of(uint32_t layer) const;
   void take_inputs(const SiteWork& site, const Payload& payload, const Batch& batch, Outcome& outcome);

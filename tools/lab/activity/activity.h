@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/watch/trace/packed_lists.h"
 #include "core/watch/trace/reader.h"
+#include "tools/lab/activity/packed_lists.h"
 
 namespace tierd {
 

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/formats/safetensors_writer.h"
-#include "core/watch/trace/packed_lists.h"
 #include "core/watch/trace/recorded_pass.h"
+#include "tools/lab/activity/packed_lists.h"
+#include "tools/lab/safetensors/safetensors_writer.h"
 
 namespace tierd {
 namespace {

@@ -9,7 +9,7 @@
 namespace tierd {
 
 // Writes a safetensors file, which appears under its name only when it is complete. For each predicted site
-// it has SITE.rows, SITE.counts and SITE.neurons, see plugins/predictor/oracle. Errors: those of the trace
+// it has SITE.rows, SITE.counts and SITE.neurons, see tools/lab/predictors/oracle. Errors: those of the trace
 // and of the disk.
 Status write_truth(TraceReader& trace, const std::string& path);
 

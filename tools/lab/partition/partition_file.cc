@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "core/base/file.h"
-#include "core/formats/safetensors_writer.h"
+#include "tools/lab/safetensors/safetensors_writer.h"
 
 namespace tierd {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/formats/safetensors_writer.h"
+#include "tools/lab/safetensors/safetensors_writer.h"
 
 namespace tierd {
 namespace {

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "core/base/progress.h"
-#include "core/formats/safetensors_writer.h"
 #include "tools/lab/planted/kernels.h"
 #include "tools/lab/planted/parallel.h"
+#include "tools/lab/safetensors/safetensors_writer.h"
 
 namespace tierd {
 namespace {

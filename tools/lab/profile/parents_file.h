@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "core/formats/safetensors_writer.h"
 #include "tools/lab/profile/profile_file.h"
+#include "tools/lab/safetensors/safetensors_writer.h"
 
 namespace tierd {
 

@@ -16,9 +16,9 @@
 #include <string>
 #include <vector>
 
-#include "core/formats/safetensors_writer.h"
 #include "tools/lab/profile/foresight.h"
 #include "tools/lab/profile/profile_file.h"
+#include "tools/lab/safetensors/safetensors_writer.h"
 
 namespace tierd {
 

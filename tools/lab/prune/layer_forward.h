@@ -1,4 +1,4 @@
-// Computes windows of the calibration text through one layer, with the arithmetic of core/model/reference,
+// Computes windows of the calibration text through one layer, with the arithmetic of tests/model/reference,
 // all tokens of a window at once. The tests compare the two.
 #pragma once
 

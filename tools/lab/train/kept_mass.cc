@@ -9,8 +9,8 @@
 #include <system_error>
 
 #include "core/formats/safetensors.h"
-#include "core/formats/safetensors_writer.h"
 #include "core/store/source.h"
+#include "tools/lab/safetensors/safetensors_writer.h"
 #include "tools/lab/train/low_rank_file.h"
 #include "tools/lab/train/quality.h"
 

@@ -10,10 +10,10 @@
 
 #include "core/base/progress.h"
 #include "core/formats/safetensors.h"
-#include "core/formats/safetensors_writer.h"
 #include "core/model/layout/codec.h"
 #include "core/store/source.h"
 #include "core/system/memory_limits.h"
+#include "tools/lab/safetensors/safetensors_writer.h"
 #include "tools/lab/train/kept_mass.h"
 #include "tools/lab/train/rank_plan.h"
 #include "tools/lab/train/refused_models.h"

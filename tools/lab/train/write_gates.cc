@@ -8,7 +8,7 @@
 
 #include "core/base/progress.h"
 #include "core/formats/safetensors.h"
-#include "core/formats/safetensors_writer.h"
+#include "tools/lab/safetensors/safetensors_writer.h"
 #include "tools/lab/train/refused_models.h"
 
 namespace tierd {

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "core/formats/safetensors_writer.h"
+#include "tools/lab/safetensors/safetensors_writer.h"
 
 namespace tierd {
 

@@ -13,8 +13,6 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/http.hpp>
-#include <string_view>
-#include <utility>
 
 namespace tierd {
 namespace {
@@ -149,94 +147,124 @@ HeldHttpReply::~HeldHttpReply() {
   });
 }
 
-asio::awaitable<bool> write_answer(beast::tcp_stream& stream, HttpExchange& exchange,
-                                   const HttpServer::Limits& limits, bool without_body) {
-  error_code error;
-  bool unread = false;  // the client has sent bytes or its end: the socket stays readable
-  bool probed = false;  // kProbe or a ping was sent to a client that has ended its side
-  std::chrono::milliseconds look = kLook;
-  auto said = std::chrono::steady_clock::now();
-  bool head_sent = false;
-  bool chunked = false;
-  while (!exchange.left()) {
-    if (exchange.begun() && !head_sent) {
-      if (exchange.streams()) {
-        chunked = exchange.head().version() >= 11;
-        if (chunked) {
-          exchange.head().chunked(true);
-        } else {
-          exchange.head().keep_alive(false);
-        }
+namespace {
+
+class AnswerWriter {
+ public:
+  AnswerWriter(beast::tcp_stream& stream, HttpExchange& exchange, const HttpServer::Limits& limits,
+               bool without_body)
+      : stream_(stream), exchange_(exchange), limits_(limits), without_body_(without_body) {}
+
+  asio::awaitable<bool> run() {
+    while (!exchange_.left()) {
+      if (exchange_.begun() && !head_sent_) {
+        co_await send_head();
+      } else if (head_sent_ && exchange_.has_parts()) {
+        co_await send_part();
+      } else if (exchange_.over()) {
+        if (!head_sent_) co_return false;
+        if (chunked_ && !without_body_) co_await send(http::make_chunk_last());
+        stream_.expires_never();
+        co_return !error_ && (chunked_ || !exchange_.streams());
+      } else if (!co_await wait()) {
+        break;
       }
-      http::response_serializer<http::empty_body> serializer(exchange.head());
-      stream.expires_after(limits.write);
-      co_await http::async_write_header(stream, serializer, asio::redirect_error(asio::use_awaitable, error));
-      head_sent = true;
-    } else if (head_sent && exchange.has_parts()) {
-      const std::string part = exchange.take_part();
-      said = std::chrono::steady_clock::now();
-      stream.expires_after(limits.write);
-      if (without_body) continue;
-      if (chunked) {
-        co_await asio::async_write(stream, http::make_chunk(asio::buffer(part)),
-                                   asio::redirect_error(asio::use_awaitable, error));
-      } else {
-        co_await asio::async_write(stream, asio::buffer(part),
-                                   asio::redirect_error(asio::use_awaitable, error));
-      }
-    } else if (exchange.over()) {
-      if (!head_sent) co_return false;
-      if (chunked && !without_body) {
-        stream.expires_after(limits.write);
-        co_await asio::async_write(stream, http::make_chunk_last(),
-                                   asio::redirect_error(asio::use_awaitable, error));
-      }
-      stream.expires_never();
-      co_return !error && (chunked || !exchange.streams());
-    } else {
-      stream.expires_never();
-      const std::chrono::milliseconds most =
-          unread ? std::min(std::exchange(look, kLook), limits.ping) : limits.ping;
-      bool told = false;
-      if (unread) {
-        told = co_await exchange.news(most);
-      } else {
-        const auto first = co_await (exchange.news(most) || readable(stream));
-        unread = first.index() == 1;
-        if (!unread) told = std::get<0>(first);
-      }
-      if (told) continue;
-      const Client client = client_of(stream);
-      if (client == Client::listens_or_gone && !probed) {
-        probed = true;
-        look = kEcho;
-        if (!head_sent && exchange.head().version() >= 11) {
-          stream.expires_after(limits.write);
-          co_await asio::async_write(stream, asio::buffer(kProbe),
-                                     asio::redirect_error(asio::use_awaitable, error));
-          if (!error) continue;
-        } else if (head_sent && !exchange.ping().empty()) {
-          exchange.write(exchange.ping());
-          continue;
-        }
-        exchange.leave();  // no bytes may be sent now that would show whether it listens
-        co_return false;
-      }
-      if (client == Client::gone) {
-        exchange.leave();
-        co_return false;
-      }
-      const auto now = std::chrono::steady_clock::now();
-      if (now - said < limits.ping) continue;
-      said = now;
-      if (head_sent && !exchange.ping().empty()) exchange.write(exchange.ping());
+      if (error_) break;
     }
-    if (error) {
-      exchange.leave();
-      co_return false;
+    exchange_.leave();
+    co_return false;
+  }
+
+ private:
+  asio::awaitable<void> send(const auto& buffers) {
+    stream_.expires_after(limits_.write);
+    co_await asio::async_write(stream_, buffers, asio::redirect_error(asio::use_awaitable, error_));
+  }
+
+  asio::awaitable<void> send_head() {
+    if (exchange_.streams()) {
+      chunked_ = exchange_.head().version() >= 11;
+      if (chunked_) {
+        exchange_.head().chunked(true);
+      } else {
+        exchange_.head().keep_alive(false);
+      }
+    }
+    http::response_serializer<http::empty_body> serializer(exchange_.head());
+    stream_.expires_after(limits_.write);
+    co_await http::async_write_header(stream_, serializer, asio::redirect_error(asio::use_awaitable, error_));
+    head_sent_ = true;
+  }
+
+  asio::awaitable<void> send_part() {
+    const std::string part = exchange_.take_part();
+    said_ = std::chrono::steady_clock::now();
+    stream_.expires_after(limits_.write);
+    if (without_body_) co_return;
+    if (chunked_) {
+      co_await send(http::make_chunk(asio::buffer(part)));
+    } else {
+      co_await send(asio::buffer(part));
     }
   }
-  co_return false;
+
+  // Waits for more to send, and looks after the client meanwhile. Returns false if the client is gone.
+  asio::awaitable<bool> wait() {
+    stream_.expires_never();
+    const std::chrono::milliseconds most =
+        unread_ ? std::min(std::exchange(look_, kLook), limits_.ping) : limits_.ping;
+    bool told = false;
+    if (unread_) {
+      told = co_await exchange_.news(most);
+    } else {
+      const auto first = co_await (exchange_.news(most) || readable(stream_));
+      unread_ = first.index() == 1;
+      if (!unread_) told = std::get<0>(first);
+    }
+    if (told) co_return true;
+    const Client client = client_of(stream_);
+    if (client == Client::listens_or_gone && !probed_) co_return co_await probe();
+    if (client == Client::gone) co_return false;
+    const auto now = std::chrono::steady_clock::now();
+    if (now - said_ < limits_.ping) co_return true;
+    said_ = now;
+    if (head_sent_ && !exchange_.ping().empty()) exchange_.write(exchange_.ping());
+    co_return true;
+  }
+
+  // Sends bytes that a client which is gone answers with a reset. Returns false where no bytes may be sent
+  // now that would show whether it listens.
+  asio::awaitable<bool> probe() {
+    probed_ = true;
+    look_ = kEcho;
+    if (!head_sent_ && exchange_.head().version() >= 11) {
+      co_await send(asio::buffer(kProbe));
+      co_return !error_;
+    }
+    const bool pings = head_sent_ && !exchange_.ping().empty();
+    if (pings) exchange_.write(exchange_.ping());
+    co_return pings;
+  }
+
+  beast::tcp_stream& stream_;
+  HttpExchange& exchange_;
+  const HttpServer::Limits& limits_;
+  const bool without_body_;
+  error_code error_;
+  bool unread_ = false;  // the client has sent bytes or its end: the socket stays readable
+  bool probed_ = false;  // kProbe or a ping was sent to a client that has ended its side
+  std::chrono::milliseconds look_ = kLook;
+  std::chrono::steady_clock::time_point said_ = std::chrono::steady_clock::now();
+  bool head_sent_ = false;
+  bool chunked_ = false;
+};
+
+}  // namespace
+
+asio::awaitable<bool> write_answer(beast::tcp_stream& stream, HttpExchange& exchange,
+                                   const HttpServer::Limits& limits, bool without_body) {
+  AnswerWriter writer(stream, exchange, limits, without_body);
+  co_return co_await writer.run();
 }
 
 }  // namespace tierd

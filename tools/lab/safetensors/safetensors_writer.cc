@@ -1,4 +1,4 @@
-#include "core/formats/safetensors_writer.h"
+#include "tools/lab/safetensors/safetensors_writer.h"
 
 #include <fmt/format.h>
 
@@ -58,6 +58,13 @@ Result<std::string> header_of(const std::string& path, const std::vector<Safeten
 }
 
 }  // namespace
+
+std::optional<std::string> dtype_of_encoding(Encoding encoding) {
+  for (const char* dtype : {"F32", "F16", "BF16"}) {
+    if (encoding_of_dtype(dtype) == encoding) return dtype;
+  }
+  return std::nullopt;
+}
 
 Result<SafetensorsWriter> SafetensorsWriter::create(const std::string& path,
                                                     const std::vector<SafetensorsEntry>& entries,

@@ -1,4 +1,4 @@
-#include "core/formats/safetensors_writer.h"
+#include "tools/lab/safetensors/safetensors_writer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

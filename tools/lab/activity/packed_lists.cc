@@ -1,4 +1,4 @@
-#include "core/watch/trace/packed_lists.h"
+#include "tools/lab/activity/packed_lists.h"
 
 #include "core/base/check.h"
 #include "core/watch/trace/trace_bytes.h"

@@ -1,4 +1,4 @@
-#include "core/model/reference.h"
+#include "tests/model/reference.h"
 
 #include <algorithm>
 #include <cmath>

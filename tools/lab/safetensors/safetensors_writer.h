@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "core/base/disk.h"
 #include "core/base/result.h"
 #include "core/formats/safetensors.h"
+#include "core/model/layout/encoding.h"
 
 namespace tierd {
 
@@ -18,6 +20,9 @@ struct SafetensorsEntry {
   std::string dtype;  // the file's name of it: "F32", "F16", "BF16"
   std::vector<uint64_t> shape;
 };
+
+// Only f32, f16 and bf16 have a dtype.
+std::optional<std::string> dtype_of_encoding(Encoding encoding);
 
 // Not thread-safe. Writes `<path>.partial`, which remains if finish() is not reached.
 class SafetensorsWriter {
