@@ -56,7 +56,7 @@ Result<Vocab> read_llama2c_tokenizer(const std::string& path, uint32_t vocab_siz
   while (at < file.size()) {
     const auto token = static_cast<uint32_t>(vocab.pieces.size());
     if (vocab_size > 0 && token == vocab_size) {
-      return corrupt(at, fmt::format("more tokens than the {} of the model", vocab_size));
+      return corrupt(at, fmt::format("the file has more tokens than the {} of the model", vocab_size));
     }
     float score = 0;
     int32_t bytes = 0;
