@@ -21,7 +21,7 @@ struct Nonsense {
 const std::vector<Nonsense>& nonsense() {
   static const std::vector<Nonsense> all = {
       {"predict code", [](ScriptedWorld& w) { w.script.predict = [](SiteId, tierd_set_out*) { return -4; }; },
-       "predictor 'script': predict: answered -4"},
+       "predictor 'script': predict: returned -4"},
       {"predict too many",
        [](ScriptedWorld& w) {
          w.script.predict = [](SiteId, tierd_set_out* out) {
@@ -60,7 +60,7 @@ const std::vector<Nonsense>& nonsense() {
            return -4;
          };
        },
-       "cache 'script': admit: answered -4"},
+       "cache 'script': admit: returned -4"},
       {"admit too many victims",
        [](ScriptedWorld& w) {
          w.script.admit = [](const tierd_set_view*, int, uint32_t, uint8_t*, tierd_victims_out* victims) {
@@ -121,7 +121,7 @@ const std::vector<Nonsense>& nonsense() {
        },
        "refused a neuron that is needed now"},
       {"look-ahead code", [](ScriptedWorld& w) { w.script.code["look_ahead"] = -3; },
-       "predictor 'script': look_ahead: answered -3"},
+       "predictor 'script': look_ahead: returned -3"},
       {"look-ahead to no memory",
        [](ScriptedWorld& w) {
          w.script.look_ahead = [](SiteId) { return std::vector<Ahead>{{2, 1, std::nullopt, 2}}; };
@@ -145,7 +145,7 @@ const std::vector<Nonsense>& nonsense() {
        },
        "look_ahead: 5 of 4 neurons"},
       {"a cache's code", [](ScriptedWorld& w) { w.script.code["ahead"] = -4; },
-       "cache 'script': ahead: answered -4"},
+       "cache 'script': ahead: returned -4"},
       {"a cache's distance",
        [](ScriptedWorld& w) { w.script.ahead = [](SiteId) {
                                 return std::vector<Ahead>{{2, 3}};
@@ -206,16 +206,16 @@ const std::vector<Nonsense>& nonsense() {
        },
        "keeps more neurons than it has slots and victims"},
       {"observe code", [](ScriptedWorld& w) { w.script.code["observe"] = -1; },
-       "predictor 'script': observe: answered -1"},
+       "predictor 'script': observe: returned -1"},
       {"touch code", [](ScriptedWorld& w) { w.script.code["touch"] = -1; },
-       "cache 'script': touch: answered -1"},
+       "cache 'script': touch: returned -1"},
       {"landed code",
        [](ScriptedWorld& w) {
          w.script.code["landed"] = -1;
          w.script.look_ahead = [](SiteId) { return std::vector<Ahead>{{2, 1, Neurons{0}}}; };
          w.script.admit = keep_what_fits();
        },
-       "cache 'script': landed: answered -1"},
+       "cache 'script': landed: returned -1"},
       {"dropped code",
        [](ScriptedWorld& w) {
          w.script.code["dropped"] = -1;
@@ -228,9 +228,9 @@ const std::vector<Nonsense>& nonsense() {
            return 0;
          };
        },
-       "cache 'script': dropped: answered -1"},
+       "cache 'script': dropped: returned -1"},
       {"end of step code", [](ScriptedWorld& w) { w.script.code["end_step"] = -1; },
-       "cache 'script': end_step: answered -1"},
+       "cache 'script': end_step: returned -1"},
   };
   return all;
 }
@@ -283,7 +283,7 @@ TEST(SchedulerNonsense, OfAChoiceIsOneLineToo) {
   const std::vector<Nonsense> all = {
       {"assign code",
        [](ScriptedWorld& w) { w.script.assign = [](const tierd_set_view*, uint8_t*) { return -1; }; },
-       "balancer 'script': assign: answered -1"},
+       "balancer 'script': assign: returned -1"},
       {"assign unit",
        [](ScriptedWorld& w) {
          w.script.assign = [](const tierd_set_view* set, uint8_t* unit) {
@@ -294,7 +294,7 @@ TEST(SchedulerNonsense, OfAChoiceIsOneLineToo) {
        "balancer 'script': assign: unit 3 of 2"},
       {"choose code",
        [](ScriptedWorld& w) { w.script.choose = [](const tierd_set_view*, uint8_t*) { return -3; }; },
-       "quantizer 'script': choose: answered -3"},
+       "quantizer 'script': choose: returned -3"},
       {"choose level",
        [](ScriptedWorld& w) {
          w.script.choose = [](const tierd_set_view*, uint8_t* level) {
@@ -351,7 +351,7 @@ TEST(SchedulerNonsense, AtTheStartIsOneLine) {
   }
   ScriptedWorld world({.slots = {0, 2, 4}});
   world.script.code["fill"] = -4;
-  EXPECT_THAT(world.run(world.scheduler->fill({})).error().line(), HasSubstr("fill: answered -4"));
+  EXPECT_THAT(world.run(world.scheduler->fill({})).error().line(), HasSubstr("fill: returned -4"));
   world.expect_nothing_lost();
 }
 

@@ -221,8 +221,8 @@ void Transfers::start_stretches() {
 }
 
 // Opens transfers for the stretches that were taken of one list: for kept neurons apart from those that pass
-// through staging, and for each source by itself. Those that pass through staging fill one block, one source
-// behind the other.
+// through staging, and for each source by itself. Neurons that pass through staging fill one block, one
+// source behind the other.
 void Transfers::open_taken(const NextStretches& asked) {
   const size_t before = started_.size();
   const auto opened = [&] { return std::span(started_).subspan(before); };

@@ -107,7 +107,7 @@ std::vector<UnitColumns> read_columns(HeaderFields& fields, const json& object, 
     }
     columns.push_back({part[0].get<UnitId>(), part[1].get<uint32_t>(), part[2].get<uint32_t>()});
   }
-  if (columns.empty()) fields.fail(key, "is nobody");
+  if (columns.empty()) fields.fail(key, "is empty, expected at least one part");
   return columns;
 }
 
