@@ -38,7 +38,7 @@ Result<std::vector<AheadReport>> judge_ahead(const AheadPlan& plan) {
   }
   if (reports.front().layers.empty()) {
     return Error{Code::invalid_argument, "--ahead",
-                 fmt::format("no layer of {} with a predictor lies {} behind another", config.n_layers,
+                 fmt::format("no layer of {} with a predictor is {} layers after another", config.n_layers,
                              plan.farthest)};
   }
   return reports;

@@ -28,7 +28,7 @@ Status check_paths(const KeptMassPlan& plan) {
   for (const std::string& other : {plan.activations, plan.predictors}) {
     std::error_code ignored;
     if (std::filesystem::equivalent(plan.out, other, ignored))
-      return Error{Code::invalid_argument, plan.out, "is read from; -o names a file of its own"};
+      return Error{Code::invalid_argument, plan.out, "is the input file; set another file with -o"};
   }
   return {};
 }

@@ -19,17 +19,12 @@ namespace tierd {
 namespace {
 
 constexpr const char* kAbout =
-    "Makes the tensors by which predictors find the active neurons of feed-forward\n"
-    "networks.\n"
-    "\n"
-    "  tier-train predictor opt-6.7b opt.profile.safetensors -o opt.low-rank.safetensors \\\n"
-    "    --rank 0-27=128,28-31=1024\n"
-    "  tier-train judge opt-6.7b opt.profile.safetensors opt.low-rank.safetensors --ahead 2\n"
-    "  tier-train gate relu-llama -o gates.safetensors     # for the predictor gate, which is exact\n"
-    "  tier-train router olmoe -o routers.safetensors      # for the predictor router, of mixtures\n"
-    "\n"
-    "Exit status: 0; 2 if nothing could be made, with one line on standard error\n"
-    "that says why.";
+    "Makes the tensors with which predictors find the active neurons of feed-forward\nnetworks.\n\n  "
+    "tier-train predictor opt-6.7b opt.profile.safetensors -o opt.low-rank.safetensors \\\n    --rank "
+    "0-27=128,28-31=1024\n  tier-train judge opt-6.7b opt.profile.safetensors opt.low-rank.safetensors "
+    "--ahead 2\n  tier-train gate relu-llama -o gates.safetensors     # for the predictor gate, which is "
+    "exact\n  tier-train router olmoe -o routers.safetensors      # for the predictor router, of "
+    "mixtures\n\nExit status: 0; 2 if nothing could be made, with one line on standard error\nthat says why.";
 
 struct Arguments {
   AheadPlan ahead;
@@ -99,22 +94,28 @@ void add_predictor(CommandLine& to, Arguments& arguments) {
   PredictorPlan& plan = arguments.plan;
   TrainOptions& training = plan.training;
   add_both(to, plan);
-  to.option("ACTIVATIONS", plan.activations, "The safetensors file that tier-profile recorded of the model")
+  to.option("ACTIVATIONS", plan.activations, "The safetensors file that tier profile recorded of the model")
       .required()
       .named("ACTIVATIONS");
-  to.option("--rank", plan.rank, "Of all layers: 128, or d/4 of the width; or of each: 0-27=128,28-31=none")
+  to.option("--rank", plan.rank,
+            "Rank of all layers: 128, or d/4 of the width; or of each: 0-27=128,28-31=none")
       .named("RANK")
       .shows_default();
-  to.option("--epochs", training.epochs, "Times that every token is trained on; 0: the start alone")
+  to.option("--epochs", training.epochs, "Number of passes over all tokens; 0: the initial values only")
       .named("N")
       .between(0, 1000)
       .shows_default();
-  to.option("--batch", training.batch, "Tokens a step").named("N").between(1, 65536).shows_default();
-  to.option("--learning-rate", training.learning_rate, "Of Adam, at the start; it falls to 0")
+  to.option("--batch", training.batch, "Number of tokens in a step")
+      .named("N")
+      .between(1, 65536)
+      .shows_default();
+  to.option("--learning-rate", training.learning_rate,
+            "Learning rate of Adam at the start; it decreases to 0")
       .named("X")
       .between(1e-8, 10.0)
       .shows_default();
-  to.option("--held-out", plan.held_out, "The last share of the tokens, which is judged and not trained on")
+  to.option("--held-out", plan.held_out,
+            "Share of the tokens, the last ones, that are judged and not trained on")
       .named("SHARE")
       .between(0.001, 0.9)
       .shows_default();
@@ -126,14 +127,14 @@ void add_predictor(CommandLine& to, Arguments& arguments) {
           .shows_default();
   to.flag("--sweep", arguments.sweep, "Judge at 0.3, 0.5 and 0.7").excludes(threshold);
   to.option("--seed", training.seed, "The same seed gives the same predictors").named("N").shows_default();
-  to.option("--dtype", arguments.dtype, "f16 or f32, of the matrices; the bias is f32")
+  to.option("--dtype", arguments.dtype, "Number format of the matrices, f16 or f32; the bias is f32")
       .one_of({"f16", "f32"})
       .named("DTYPE")
       .shows_default();
-  to.option("-t,--threads", training.threads, "Threads that compute (default: one a core)")
+  to.option("-t,--threads", training.threads, "Number of compute threads (default: one for each core)")
       .named("N")
       .between(1, 1024);
-  to.option("--json", arguments.json, "The table for machines, with the counts behind it").named("FILE");
+  to.option("--json", arguments.json, "Write the table as JSON, with its counts").named("FILE");
 }
 
 void add_judge(CommandLine& to, Arguments& arguments) {
@@ -142,25 +143,26 @@ void add_judge(CommandLine& to, Arguments& arguments) {
       .required()
       .named("MODEL");
   to.option("ACTIVATIONS", plan.activations,
-            "The file that tier-profile recorded of a text that was not trained on")
+            "The file that tier profile recorded of a text that was not trained on")
       .required()
       .named("ACTIVATIONS");
-  to.option("PREDICTORS", plan.predictors, "The file that tier-train predictor wrote of the model")
+  to.option("PREDICTORS", plan.predictors, "The file that tier train predictor wrote for the model")
       .required()
       .named("PREDICTORS");
   to.option("-o,--output", arguments.judged,
             "Copy the predictors to OUT, with the part of the result that the highest-ranked neurons keep "
             "(SITE.kept), by which fit_memory of predictor low-rank drops the others")
       .named("OUT");
-  to.option("--ahead", plan.farthest, "Neurons are predicted from 0 up to so many layers before theirs")
+  to.option("--ahead", plan.farthest, "Maximum number of layers between the input and the predicted neurons")
       .named("N")
       .between(0, 1000)
       .shows_default();
-  to.option("--fetched", plan.fetched, "Share of a layer's neurons, those of the highest scores")
+  to.option("--fetched", plan.fetched,
+            "Share of a layer's neurons that are fetched, those with the highest scores")
       .named("SHARE")
       .between(0.001, 1.0)
       .shows_default();
-  to.option("--json", arguments.json, "The table for machines, with the counts behind it").named("FILE");
+  to.option("--json", arguments.json, "Write the table as JSON, with its counts").named("FILE");
 }
 
 int run(int argc, char** argv) {
@@ -170,7 +172,8 @@ int run(int argc, char** argv) {
   add_predictor(line.command("predictor", "train low-rank predictors on recorded activations",
                              [&] { command = train; }),
                 arguments);
-  add_judge(line.command("judge", "count how many active neurons of later layers a layer's input finds",
+  add_judge(line.command("judge",
+                         "count how many active neurons of later layers are predicted from a layer's input",
                          [&] { command = judge; }),
             arguments);
   add_both(line.command("gate", "copy the gate projections of a model", [&] { command = extract; }),

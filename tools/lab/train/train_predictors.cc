@@ -56,7 +56,7 @@ Status write_rounded(SafetensorsWriter& writer, Encoding encoding, std::vector<f
   decode(encoding, encoded, values);
   if (!std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); })) {
     return Error{Code::invalid_argument, "--dtype",
-                 fmt::format("what was trained does not fit {}; f32 does", name(encoding))};
+                 fmt::format("the trained values exceed the range of {}; set f32", name(encoding))};
   }
   return writer.append(encoded);
 }
@@ -84,14 +84,14 @@ Result<std::vector<LayerReport>> train_predictors(const PredictorPlan& plan) {
   std::error_code ignored;
   if (std::filesystem::equivalent(plan.out, plan.activations, ignored)) {
     return Error{Code::invalid_argument, plan.out,
-                 "holds the activations; predictors need a file of their own"};
+                 "is the file of activations; set another file for the predictors"};
   }
   const auto held_out = static_cast<uint32_t>(std::ceil(activations.tokens() * plan.held_out));
   const uint32_t trained = activations.tokens() - held_out;
   if (held_out == 0 || trained == 0) {
     return Error{Code::invalid_argument, plan.activations,
-                 fmt::format("{} tokens, of which {} are to be held out: none is left to {}",
-                             activations.tokens(), held_out, trained == 0 ? "train on" : "hold out")};
+                 fmt::format("{} tokens, of which {} are held out; none is left to {}", activations.tokens(),
+                             held_out, trained == 0 ? "train on" : "hold out")};
   }
 
   TIERD_TRY(check_memory(config, *std::max_element(ranks.begin(), ranks.end()), plan.training));
