@@ -54,8 +54,7 @@ TEST(PoolTable, ListenersHearWhichPagesStay) {
   pools.keep_pages(1, {{0, 64}, {128, 192}});
   EXPECT_EQ(early.heard, (std::vector<Listener::Heard>{{a.bytes.data(), 2, 192}}));
   pools.listen(late);
-  EXPECT_EQ(late.heard.back(), early.heard.back())
-      << "subtracted from the logits of tokens that occurred before";
+  EXPECT_EQ(late.heard.back(), early.heard.back()) << "what was said before";
   pools.keep_pages(2, {{64, 256}});
   EXPECT_EQ(early.heard.back(), (Listener::Heard{b.bytes.data(), 1, 256}));
   EXPECT_EQ(late.heard.back(), early.heard.back());
