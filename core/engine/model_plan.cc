@@ -270,7 +270,7 @@ void hold_editions(ModelPlan& plan, Memory& memory, uint16_t unit, MadeThere the
     memory.held[e] = is_made ? e : made_of;
     if (!beside) memory.held[made_of] = memory.held[e];
   }
-  if (unit == Topology::kNoUnit) return;
+  if (unit == kNoUnit) return;
   ComputePlan& compute = plan.units[unit].compute;
   // Its agent makes only the editions held there.
   for (EditionId e = 0; e < compute.made.size(); ++e) {

@@ -123,7 +123,7 @@ Result<std::vector<WantedHome>> wanted_homes(Strategy<tierd_balancer_1>& balance
   for (const WishList::Wish& wish : balancer.wishes->all()) {
     const bool known = wish.memory != kStore && wish.memory <= topology.memories.size();
     const auto memory = static_cast<MemoryId>(known ? wish.memory : kStore);
-    if (!known || topology.unit_of(memory) == Topology::kNoUnit)
+    if (!known || topology.unit_of(memory) == kNoUnit)
       return balancer.fault(kFunction, "names no memory that a unit computes from");
     WantedHome& home = homes.emplace_back(WantedHome{memory, {}});
     TIERD_ASSIGN(home.wanted, wanted_by(balancer, kFunction, wish, editions, topology.memory(memory)));

@@ -41,7 +41,7 @@ const float* Prediction::input_of(SiteId s, const Pass& pass) {
   const Site& site = sites_[s];
   TIERD_CHECK(site.input.there());
   const UnitId holder = site.flow.holder();
-  if (holder != Flow::kNoUnit && (site.input.stride == site.n_in || pass.rows == 1))
+  if (holder != kNoUnit && (site.input.stride == site.n_in || pass.rows == 1))
     return lines(pass, holder, site.input);
   x_.resize(uint64_t{pass.rows} * site.n_in);
   for (const UnitColumns& part : site.flow.input) {

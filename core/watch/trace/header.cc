@@ -135,7 +135,7 @@ Site read_site(HeaderFields& fields, const json& object, uint64_t most_neurons) 
   site.flow.input = read_columns(fields, object, "input_of", site.n_in);
   site.flow.before = fields.flag(object, "before");
   site.flow.output = read_columns(fields, object, "output_to", site.n_out);
-  if (site.flow.holder() == Flow::kNoUnit && (site.flow.before || site.chosen()))
+  if (site.flow.holder() == kNoUnit && (site.flow.before || site.chosen()))
     fields.fail("input_of", "is more than the one unit that runs the segment before");
   fields.numbers(object, "editions", kMostEditionsOfSite, kMostEditions, site.editions);
   if (site.editions.empty()) fields.fail("editions", "are none");
