@@ -249,7 +249,7 @@ class Planner {
 void cut_site(Site& site, const Cut& cut) {
   site.label = static_cast<uint8_t>(cut.index());
   site.added = is_added(cut);
-  site.run = run_of(cut);
+  site.stretch = run_of(cut);
   site.n = neurons(cut);
   site.n_in = inputs(cut);
   site.n_out = outputs(cut);

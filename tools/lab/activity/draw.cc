@@ -72,7 +72,7 @@ TraceHeader header_of(const ModelConfig& model, const ActivityProfile& profile, 
   for (const Edition& edition : header.sites.editions) {
     memory.arena_bytes += uint64_t{edition.n} * edition.slot_bytes;
     memory.reserved.push_back(edition.n);
-    const uint32_t run = std::min(edition.n, header.sites[edition.owner].run);
+    const uint32_t run = std::min(edition.n, header.sites[edition.owner].stretch);
     memory.block_bytes = std::max(memory.block_bytes, run * edition.slot_bytes);
   }
   memory.staging_offset = memory.arena_bytes;
