@@ -80,9 +80,9 @@ TEST_F(Plugins, AFaultyOneFailsItsRequestAndTheNextIsRight) {
       {"fails", "admit: returned -4: lost my way\\x0aand more"},
       {"too_many_victims", "admit: "},
       {"false_victim", "cannot be evicted"},
-      {"no_victims", "admit: keeps more neurons than it has slots and victims"},
+      {"no_victims", "admit: keeps more neurons than there are free slots and victims"},
       {"false_verdict", "admit: verdict 77"},
-      {"refuses", "admit: refused a neuron that is needed now"},
+      {"refuses", "admit: refused a neuron of a demand"},
       {"destroy_throws", "admit: returned -4"},
   };
   for (const Faulty& faulty : all) {

@@ -358,8 +358,9 @@ TEST_F(StrategySetTest, SharesAreChecked) {
     return answer.ok() ? "" : answer.error().line();
   };
   EXPECT_EQ(shared({4, 4}, 8 * 4096), "");
-  EXPECT_THAT(shared({4, 4}, 8 * 4096 - 1), HasSubstr("cache 'fake': share: 32768 bytes of 32767"));
-  EXPECT_THAT(shared({5, 0}, 1 << 20), HasSubstr("5 slots for site 1, which can have 4"));
+  EXPECT_THAT(shared({4, 4}, 8 * 4096 - 1),
+              HasSubstr("cache 'fake': share: 32768 bytes, expected at most 32767"));
+  EXPECT_THAT(shared({5, 0}, 1 << 20), HasSubstr("5 slots for site 1, expected at most 4"));
   EXPECT_THAT(shared({0, 0}, 1 << 20, -2), HasSubstr("share: returned -2"));
 }
 

@@ -125,7 +125,7 @@ Result<ActiveSet> Prediction::predicted(SiteId s, const Pass& pass) {
   TIERD_TRY(timed(s, "predict",
                   [&] { return predictor.call(&tierd_predictor_1::predict, "predict", s, &rows, &out); }));
   if (out.all == 0 && out.n > site.n)
-    return predictor.fault("predict", fmt::format("{} of {} neurons", out.n, site.n));
+    return predictor.fault("predict", fmt::format("{} neurons, expected at most {}", out.n, site.n));
   const uint32_t n = out.all != 0 ? site.n : out.n;
   scores_.resize(is_scored(s) && out.scored != 0 ? n : 0);
   Status sound = check_scores(scores_);
