@@ -32,7 +32,9 @@ Status OpenFile::read(uint64_t offset, std::span<std::byte> out) const {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return disk_error(path_, fmt::format("reading at {}", offset));
     if (got == 0)
-      return Error{Code::corrupt, path_, fmt::format("ends at {}, {} bytes short", offset, out.size())};
+      return Error{
+          Code::corrupt, path_,
+          fmt::format("the file ends at byte {}, {} bytes before the end of the read", offset, out.size())};
     offset += static_cast<uint64_t>(got);
     out = out.subspan(static_cast<size_t>(got));
   }

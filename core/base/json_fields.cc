@@ -193,7 +193,7 @@ Result<uint64_t> JsonFields::as_whole(std::string_view key, const json& value, u
 
 Result<float> JsonFields::as_float(std::string_view key, const json& value) const {
   if (!value.is_number() || !std::isfinite(value.get<float>()))
-    return wrong(key, value, "a number that fits a float");
+    return wrong(key, value, "a number within the range of a float");
   return value.get<float>();
 }
 

@@ -29,8 +29,9 @@ void tell_and_end() {
     if (!thrown) std::abort();
     std::rethrow_exception(thrown);
   } catch (const std::bad_alloc&) {
-    bytes = std::snprintf(line.data(), line.size(),
-                          "memory: the process got no more of it (its limit, ulimit -v, or the machine's)\n");
+    bytes = std::snprintf(
+        line.data(), line.size(),
+        "memory: an allocation failed at the limit of the process (ulimit -v) or of the machine\n");
   } catch (const std::exception& e) {
     bytes = std::snprintf(line.data(), line.size(), "the system or a library failed: %s\n", e.what());
   } catch (...) {

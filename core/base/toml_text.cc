@@ -67,11 +67,11 @@ class Depths {
 Result<toml::table> parse_toml(std::string_view text, const std::string& origin) {
   if (text.size() > kMostTomlBytes) {
     return Error{Code::invalid_argument, origin,
-                 fmt::format("has more than the {} bytes that a TOML file may have", kMostTomlBytes)};
+                 fmt::format("has more than {} bytes, the maximum for a TOML file", kMostTomlBytes)};
   }
   if (const auto line = Depths(text).too_deep()) {
     return Error{Code::invalid_argument, fmt::format("{}:{}", origin, *line),
-                 fmt::format("more than {} tables or arrays inside each other", kDeepestToml)};
+                 fmt::format("tables or arrays are nested more than {} levels deep", kDeepestToml)};
   }
   try {
     return toml::parse(text, origin);

@@ -11,16 +11,16 @@
 namespace tierd {
 namespace {
 
-Error untrusted(const std::string& path, const char* what, const char* mended_by) {
-  return {Code::invalid_argument, path, fmt::format("{}: {}", what, mended_by)};
+Error untrusted(const std::string& path, const char* what, const std::string& remedy) {
+  return {Code::invalid_argument, path, fmt::format("is not trusted, because {}; {}", what, remedy)};
 }
 
 Status check_mode(const std::string& path, const struct stat& found) {
   if (S_ISDIR(found.st_mode) && (found.st_mode & S_ISVTX) != 0) return {};
   if ((found.st_mode & S_IWOTH) != 0)
-    return untrusted(path, "everybody can write to it, and it is not trusted so", "chmod o-w");
+    return untrusted(path, "every user can write to it", "chmod o-w " + path);
   if ((found.st_mode & S_IWGRP) != 0 && found.st_gid != ::getegid() && found.st_gid != 0)
-    return untrusted(path, "another group can write to it, and it is not trusted so", "chmod g-w");
+    return untrusted(path, "another group can write to it", "chmod g-w " + path);
   return {};
 }
 
@@ -47,11 +47,10 @@ Status check_folder(const std::string& path) {
   TIERD_ASSIGN(const struct stat found, look(path));
   const uid_t own = ::geteuid();
   if (own != 0 && found.st_uid != own && found.st_uid != 0)
-    return untrusted(path, "belongs to another user, and is not trusted",
-                     "TIERD_CACHE names a folder of your own");
+    return untrusted(path, "it belongs to another user", "set TIERD_CACHE to a folder of your own");
   // With the sticky bit others cannot replace existing files, but can create missing ones.
   if ((found.st_mode & S_IWOTH) != 0)
-    return untrusted(path, "everybody can write to it, and what lies there is not trusted", "chmod o-w");
+    return untrusted(path, "every user can write to it", "chmod o-w " + path);
   return check_mode(path, found);
 }
 

@@ -24,8 +24,10 @@ constexpr std::string_view kCacheOfTier = ".cache";  // appended to a tier's tab
 
 // Former keys, each with the program that has taken it over.
 constexpr std::pair<std::string_view, std::string_view> kElsewhere[] = {
-    {"run.activity", "tier reproduce plays drawn activity: activity = \"NAME\" in a run of its file"},
-    {"run.drawn", "tier reproduce plays drawn activity: draws = \"states\" in a run of its file"},
+    {"run.activity",
+     "drawn activity is set in a file of tier reproduce: activity = \"NAME\" in a table of its runs"},
+    {"run.drawn",
+     "drawn activity is set in a file of tier reproduce: draws = \"states\" in a table of its runs"},
     {"plan.sparsity", "tier plan --sparsity X"},
     {"plan.hits", "tier plan --hits X"},
     {"plan.similarity", "tier plan --similarity X"},
@@ -141,11 +143,10 @@ class Reader {
 
   void set(const TierPath& of, const std::string& path, const toml::node& node, const std::string& origin) {
     if (!is_tier_name(of.tier))
-      return add(fmt::format("{}: '{}': a tier's name begins with a letter and has letters, digits, - and _",
-                             origin, path));
+      return add(fmt::format(
+          "{}: '{}' is not a tier's name; expected a letter, then letters, digits, - and _", origin, path));
     if (config_.find_tier(of.tier) == nullptr && config_.tiers.size() == kMostTiers)
-      return add(
-          fmt::format("{}: '{}' is one tier more than the {} that there can be", origin, path, kMostTiers));
+      return add(fmt::format("{}: '{}' is one tier too many; expected at most {}", origin, path, kMostTiers));
     const auto key = std::ranges::find(kTierKeys, of.key, &TierKey::path);
     if (key != kTierKeys.end()) return set(*key, config_.tier(of.tier), path, node, origin);
     if (!keep_setting(path, node, origin)) refuse(path, origin);
@@ -153,7 +154,7 @@ class Reader {
 
   void refuse(const std::string& path, const std::string& origin) {
     for (const auto& [key, where] : kElsewhere) {
-      if (path == key) return add(fmt::format("{}: '{}' is not a key of a run; {}", origin, path, where));
+      if (path == key) return add(fmt::format("{}: the key '{}' has moved: {}", origin, path, where));
     }
     add(fmt::format("{}: unknown key '{}'{}", origin, path, suggestion(path)));
   }
@@ -192,7 +193,7 @@ class Reader {
           } else {
             const auto value = node.value_exact<int64_t>();
             if (!value || *value < 0 || static_cast<uint64_t>(*value) > std::numeric_limits<T>::max()) {
-              return expected("a whole number, not negative");
+              return expected("a whole number from 0");
             }
             place(in) = static_cast<T>(*value);
           }

@@ -58,168 +58,177 @@ using TierKey = KeyOf<TierConfig>;
 
 inline const std::array kKeys = {
     Key{"model.path", at<&Config::model>(), "",
-        "GGUF file, Hugging Face folder, llama2.c checkpoint or store (-m); or a shape, "
-        "configs/models/*.toml, "
-        "whose runs can be played in virtual time"},
+        "a GGUF file, Hugging Face folder, llama2.c checkpoint or store (-m), or a shape without weights of "
+        "configs/models, which runs in virtual time only"},
     Key{"model.tokenizer", at<&Config::tokenizer>(), "", "a tokenizer to use instead of the model's"},
     Key{"model.zeros", at<&Config::zeros>(), "",
-        "of a shape without weights, configs/models/*.toml: so many per cent of each matrix are taken to be "
-        "zeros, as pruning leaves them"},
+        "for a shape without weights: the share of each matrix that is assumed to be zero after pruning, in "
+        "per cent"},
     Key{"model.layout", at<&Config::layout>(), "row|neuron|channel-group",
-        "how a model that is no store is cut: neuron bundles rows and columns of the FFN, channel-group "
-        "takes "
-        "every matrix by its input channels"},
+        "how a model that is not a store is cut into neurons: neuron makes one of the rows and the column of "
+        "each FFN neuron, channel-group one of each input channel of a matrix"},
     Key{"model.layer_group", at<&Config::layer_group>(), "",
-        "of layout channel-group: of so many layers the channels of one number lie side by side"},
+        "for layout channel-group: number of consecutive layers whose channels of the same number are "
+        "contiguous in the data file"},
     Key{"model.experts", at<&Config::experts>(), "whole|channels",
-        "of a mixture in layout channel-group: whether an expert is one neuron, or each is cut into channels "
-        "as the other operators are, which pays where experts are large and memory holds few of them"},
+        "for a mixture in layout channel-group: one neuron for each expert, or one for each channel of an "
+        "expert, which is faster where experts are large and memory holds few of them"},
     Key{"model.order", at<&Config::order>(), "",
-        "of layout channel-group: a file of rates (tier-profile --thresholds); the channels that are "
-        "used most lie side by side"},
+        "for layout channel-group: a file of rates, written by tier profile --thresholds; the channels with "
+        "the highest rates are stored next to each other"},
     Key{"model.encoding", at<&Config::encoding>(), "source|f32|f16|bf16|q8_0|q4_0|q4_k|q5_k|q6_k",
-        "of the matrices; another than the source's may lose something, which the store says"},
+        "encoding of the matrices; one other than the source's can be lossy, which the store's manifest "
+        "records"},
     Key{"model.head_encoding", at<&Config::head_encoding>(),
         "same|source|f32|f16|bf16|q8_0|q4_0|q4_k|q5_k|q6_k",
-        "of embedding and head: the same, or one of their own"},
+        "encoding of embedding and head; same is that of model.encoding"},
     Key{"model.bundling", at<&Config::bundling>(), "row-column|none",
-        "of layout neuron: rows and column of a neuron side by side, or, to compare, apart"},
+        "for layout neuron: the rows and the column of a neuron are one extent, or (none, for comparison) "
+        "separate ones"},
     Key{"model.compression", at<&Config::compression>(), "",
-        "none; bitmap, of a pruned model: a bit for each weight and those that are not zero; or a codec, "
-        "which compresses each neuron, such as zstd, told what the table codec says. Nothing is lost"},
+        "none; bitmap, for a pruned model: one bit for each weight, then the non-zero weights; or the name "
+        "of a codec plugin, such as zstd, with the parameters of the table [codec]. All are lossless"},
     Key{"model.editions", at<&Config::editions>(), "",
-        "none, or encodings such as q8_0,q4_0, each smaller than the one before: bundles and experts are "
-        "stored in these as well, and the quantizer says in which a neuron is used"},
-    Key{"run.threads", at<&Config::threads>(), "", "compute workers, 0 is one a core (-t)"},
+        "none, or further encodings for bundles and experts, each smaller than the one before, as in "
+        "q8_0,q4_0; the quantizer chooses one for each neuron of a pass"},
+    Key{"run.threads", at<&Config::threads>(), "", "number of compute threads; 0: one for each core (-t)"},
     Key{"run.context", at<&Config::context>(), "",
-        "positions of each sequence, 0 is the model's but at most 4096 (-c)"},
-    Key{"run.sequences", at<&Config::sequences>(), "", "texts that are continued at once (-np)"},
-    Key{"run.ubatch", at<&Config::ubatch>(), "", "most tokens of a prefill chunk (--ub)"},
+        "positions of each sequence; 0: the model's, at most 4096 (-c)"},
+    Key{"run.sequences", at<&Config::sequences>(), "", "number of texts that are generated at once (-np)"},
+    Key{"run.ubatch", at<&Config::ubatch>(), "", "maximum number of tokens in a prefill chunk (-ub)"},
     Key{"run.kv", at<&Config::kv>(), "f16|f32", "encoding of the KV cache"},
-    Key{"run.seed", at<&Config::seed>(), "", "of sampling and of strategies that draw lots (-s)"},
-    Key{"run.bind", at<&Config::bind>(), "", "bind compute workers to cores"},
+    Key{"run.seed", at<&Config::seed>(), "",
+        "seed of sampling and of strategies that use random numbers (-s)"},
+    Key{"run.bind", at<&Config::bind>(), "", "bind each compute thread to a core"},
     Key{"run.dense", at<&Config::dense>(), "",
-        "the unit that runs the dense segments: dram.1 is the second of tiers.dram.count; the first if "
-        "empty"},
+        "the unit that runs the dense segments, as in dram.1 for the second agent of the tier dram; empty: "
+        "the first unit"},
     Key{"run.attention", at<&Config::attention>(), "",
-        "who has the KV cache and attends: dram.1, or dram for all units, by heads; the dense unit if empty"},
+        "the unit that has the KV cache and computes attention, as in dram.1, or a tier, as in dram, whose "
+        "units share the heads; empty: the unit of run.dense"},
     Key{"run.agent_deadline_ms", at<&Config::agent_deadline_ms>(), "",
-        "an agent with a thread of its own that completes nothing for so long is lost, and the run goes on "
-        "without it; 0: never"},
+        "milliseconds after which an agent with its own thread that completes no message is given up, and "
+        "the run continues without it; 0: never"},
     Key{"run.clock", at<&Config::clock>(), "wall|model",
-        "model: virtual time, in which all takes as long as the described machine would"},
+        "wall: real time; model: virtual time, computed from the description in run.machine"},
     Key{"run.execute", at<&Config::execute>(), "real|trace",
-        "with the modelled clock, trace: nothing is read or computed, for its time alone"},
+        "trace, for run.clock = model: computes the time only, and neither reads nor computes neurons"},
     Key{"run.machine", at<&Config::machine>(), "",
-        "description for the modelled clock, a file or its name in configs/hardware; tier-calibrate writes "
-        "one"},
+        "machine description for run.clock = model: a file, or a name in configs/hardware; tier calibrate "
+        "writes one of this machine"},
     Key{"run.energy", at<&Config::energy>(), "",
-        "description whose table energy says what devices draw, a file or its name in configs/hardware; "
-        "empty: that of run.machine where it has the table, else rtx3090-box"},
-    Key{"run.trace", at<&Config::trace>(), "", "record what the kernel does in this file (--trace)"},
+        "machine description whose table [energy] has the power of the devices: a file, or a name in "
+        "configs/hardware; empty: run.machine if it has the table, else rtx3090-box"},
+    Key{"run.trace", at<&Config::trace>(), "",
+        "file to which the kernel's messages and decisions are written (--trace)"},
     Key{"run.timeline", at<&Config::timeline>(), "",
-        "write when what happened to this file, as Chrome trace events (--timeline)"},
+        "file to which the times of reads and computations are written, as Chrome trace events (--timeline)"},
     Key{"compute.activations", at<&Config::activations>(), "int8|f32",
-        "what block-encoded weights are multiplied with; int8 is lossy and reports its error"},
+        "encoding of the activations that block-encoded weights are multiplied with; int8 is lossy, and the "
+        "report has its error"},
     Key{"compute.kernels", at<&Config::kernels>(), "auto|avx512-vnni|avx2|scalar", "instruction set"},
     Key{"pressure.source", at<&Config::pressure, &PressureConfig::source>(), "off|psi|cgroup",
-        "who tells that memory is short, so that the lowest tier shrinks until it is not: psi, what tasks "
-        "wait "
-        "for memory; cgroup, what is used of the memory cgroup's limit"},
+        "source of memory pressure, at which the lowest tier shrinks: psi, the time that tasks wait for "
+        "memory; cgroup, the used share of the memory cgroup's limit"},
     Key{"pressure.stall_ms", at<&Config::pressure, &PressureConfig::stall_ms>(), "",
-        "of psi: so much waiting within a window is pressure; 1 to pressure.window_ms"},
+        "for psi: milliseconds of waiting within a window that count as pressure; 1 to pressure.window_ms"},
     Key{"pressure.window_ms", at<&Config::pressure, &PressureConfig::window_ms>(), "",
-        "of psi; and the least time between two steps down; 500 to 10000, without privileges a multiple of "
-        "2000"},
+        "for psi: milliseconds of a window, and the minimum time between two steps down; 500 to 10000, "
+        "without privileges a multiple of 2000"},
     Key{"pressure.limit_percent", at<&Config::pressure, &PressureConfig::limit_percent>(), "",
-        "of cgroup: more of the limit in use is pressure, idle pages of files aside; 1 to 99"},
+        "for cgroup: per cent of the limit above which use, without idle file pages, counts as pressure; 1 "
+        "to 99"},
     Key{"pressure.step", at<&Config::pressure, &PressureConfig::step>(), "",
-        "what the tier gives back, or takes again, at once; as tiers.dram.capacity"},
+        "bytes by which the tier shrinks or grows in one step, written as tiers.dram.capacity"},
     Key{"pressure.least", at<&Config::pressure, &PressureConfig::least>(), "",
-        "the capacity that it keeps in any case; as tiers.dram.capacity"},
+        "capacity below which the tier does not shrink, written as tiers.dram.capacity"},
     Key{"pressure.calm_ms", at<&Config::pressure, &PressureConfig::calm_ms>(), "",
-        "after so long without pressure it grows by a step, up to tiers.dram.capacity; 1 to 86400000"},
+        "milliseconds without pressure after which the tier grows by a step, up to tiers.dram.capacity; 1 to "
+        "86400000"},
     Key{"speculation.model", at<&Config::speculation, &SpeculationConfig::model>(), "",
-        "a small model of the same vocabulary that guesses tokens (--model-draft)"},
+        "a small model with the same vocabulary that guesses tokens (--model-draft)"},
     Key{"speculation.lookup", at<&Config::speculation, &SpeculationConfig::lookup>(), "",
-        "guess tokens from what the text has said before (--prompt-lookup)"},
+        "guess tokens from repetitions in the text (--prompt-lookup)"},
     Key{"speculation.most", at<&Config::speculation, &SpeculationConfig::most>(), "",
-        "tokens guessed at once, 1 to 63 (--draft-max)"},
+        "maximum number of tokens guessed at once, 1 to 63 (--draft-max)"},
     Key{"plugins.path", at<&Config::plugin_path>(), "",
-        "folders with plugins, divided by ':' (--plugin-path, TIERD_PLUGIN_PATH)"},
+        "folders with plugins, separated by ':' (--plugin-path, TIERD_PLUGIN_PATH)"},
     Key{"plugins.deadline_ms", at<&Config::plugin_deadline_ms>(), "",
-        "a plugin whose call takes longer is not asked again"},
-    Key{"predictor.name", at<&Config::predictor, &StrategyConfig::name>(), "", "which neurons are active"},
+        "milliseconds after which a call is too long; a plugin is not called again after one"},
+    Key{"predictor.name", at<&Config::predictor, &StrategyConfig::name>(), "",
+        "the plugin that predicts which neurons are active"},
     Key{"predictor.fallback", at<&Config::predictor, &StrategyConfig::fallback>(), "",
-        "what takes its place when it fails; empty: requests fail from then on"},
+        "the plugin that replaces it after a fault; empty: requests fail after one"},
     Key{"predictor.tensors", at<&Config::predictor, &StrategyConfig::tensors>(), "",
-        "a safetensors file for it, counted in the budget"},
-    Key{"quantizer.name", at<&Config::quantizer, &StrategyConfig::name>(), "", "in which encoding"},
+        "a safetensors file with tensors for the plugin; its bytes are part of the budget"},
+    Key{"quantizer.name", at<&Config::quantizer, &StrategyConfig::name>(), "",
+        "the plugin that chooses the encoding of each neuron"},
     Key{"quantizer.fallback", at<&Config::quantizer, &StrategyConfig::fallback>(), "",
-        "what takes its place when it fails; empty: requests fail from then on"},
+        "the plugin that replaces it after a fault; empty: requests fail after one"},
     Key{"quantizer.tensors", at<&Config::quantizer, &StrategyConfig::tensors>(), "",
-        "a safetensors file for it, counted in the budget"},
-    Key{"cache.name", at<&Config::cache, &StrategyConfig::name>(), "", "what stays in each memory"},
+        "a safetensors file with tensors for the plugin; its bytes are part of the budget"},
+    Key{"cache.name", at<&Config::cache, &StrategyConfig::name>(), "",
+        "the plugin that decides which neurons stay in each memory"},
     Key{"cache.fallback", at<&Config::cache, &StrategyConfig::fallback>(), "",
-        "what takes its place when it fails; empty: requests fail from then on"},
+        "the plugin that replaces it after a fault; empty: requests fail after one"},
     Key{"cache.tensors", at<&Config::cache, &StrategyConfig::tensors>(), "",
-        "a safetensors file for it, counted in the budget"},
-    Key{"balancer.name", at<&Config::balancer, &StrategyConfig::name>(), "", "who computes"},
+        "a safetensors file with tensors for the plugin; its bytes are part of the budget"},
+    Key{"balancer.name", at<&Config::balancer, &StrategyConfig::name>(), "",
+        "the plugin that decides which unit computes each neuron"},
     Key{"balancer.fallback", at<&Config::balancer, &StrategyConfig::fallback>(), "",
-        "what takes its place when it fails; empty: requests fail from then on"},
+        "the plugin that replaces it after a fault; empty: requests fail after one"},
     Key{"balancer.tensors", at<&Config::balancer, &StrategyConfig::tensors>(), "",
-        "a safetensors file for it, counted in the budget"},
+        "a safetensors file with tensors for the plugin; its bytes are part of the budget"},
     Key{"heat.name", at<&Config::heat, &StrategyConfig::name>(), "",
-        "a predictor that says how hot neurons are, for caches and balancers that go by it; empty: "
-        "[predictor], if "
-        "it can"},
+        "a predictor plugin that measures the heat of neurons, for caches and balancers that use it; empty: "
+        "the plugin of [predictor], if it can"},
     Key{"heat.fallback", at<&Config::heat, &StrategyConfig::fallback>(), "",
-        "what takes its place when it fails; empty: requests fail from then on"},
+        "the plugin that replaces it after a fault; empty: requests fail after one"},
     Key{"heat.tensors", at<&Config::heat, &StrategyConfig::tensors>(), "",
-        "a safetensors file for it, counted in the budget"},
-    Key{"scheduler.prefetch", at<&Config::prefetch>(), "", "read ahead for the sites to come"},
+        "a safetensors file with tensors for the plugin; its bytes are part of the budget"},
+    Key{"scheduler.prefetch", at<&Config::prefetch>(), "", "read neurons ahead for later sites"},
     Key{"scheduler.measure_every", at<&Config::measure_every>(), "",
-        "in every so many steps bundled FFNs are computed whole, to tell what was missed; 0 is never"},
+        "every N steps, compute all neurons of bundled FFNs to measure the missed mass; 0: never"},
     Key{"scheduler.shuffle", at<&Config::shuffle>(), "",
-        "a seed: deliver messages in a drawn order (for tests)"},
+        "for tests: the seed of a random order in which messages are delivered; 0: their own order"},
 };
 
 // The keys below tiers.NAME.
 inline constexpr std::string_view kTiers = "tiers.";
 inline const std::array kTierKeys = {
     TierKey{"kind", in_tier<&TierConfig::kind>(), "",
-            "the agent that serves the tier, which is named like it if nothing is said"},
-    TierKey{
-        "count", in_tier<&TierConfig::count>(), "",
-        "agents of that kind, which share the tier and its work as the balancer deals it out; 0: no tier"},
+            "the agent that serves the tier; empty: the agent of the tier's name"},
+    TierKey{"count", in_tier<&TierConfig::count>(), "",
+            "number of agents of that kind, among which the balancer divides the tier's work; 0: no tier"},
     TierKey{"capacity", in_tier<&TierConfig::capacity>(), "",
-            "auto: as much as there is, and no more than all; all, a share of the tensor bytes (50%) or a "
-            "size; of all its agents together"},
+            "bytes of all agents of the tier together: auto, the available memory but at most all; all, "
+            "every neuron; a share of the tensor bytes, as in 50%; or a size"},
     TierKey{"staging", in_tier<&TierConfig::staging>(), "",
-            "most that streaming bytes may occupy, or a share of the tier, 30%"},
-    TierKey{
-        "over", in_tier<&TierConfig::over>(), "",
-        "the tier below, whose cache is asked for what this one misses; none is, but the store, if empty"},
+            "maximum size of the staging, or a share of the tier, as in 30%"},
+    TierKey{"over", in_tier<&TierConfig::over>(), "",
+            "the tier below, which supplies the neurons that this one misses; empty: the store"},
     TierKey{
         "link", in_tier<&TierConfig::link>(), "",
-        "tiers that neurons are fetched from, the nearest first, divided by ','; tiers.NAME.over if empty"},
+        "tiers from which neurons are fetched, the nearest first, separated by ','; empty: tiers.NAME.over"},
     TierKey{"compute", in_tier<&TierConfig::compute>(), "",
-            "whether its agents compute; false: it keeps what tiers over it fetch"},
+            "whether its agents compute; false: the tier only keeps neurons for the tiers over it"},
     TierKey{"compressed", in_tier<&TierConfig::compressed>(), "auto|kept|expanded",
-            "neurons that the store has compressed: kept so and computed from, or expanded as they arrive; "
-            "auto: kept, unless a tier that they come from has expanded them"},
-    TierKey{
-        "recode", in_tier<&TierConfig::recode>(), "",
-        "none, or encodings such as q8_0,q4_0, each smaller than the one before: bundles and experts are "
-        "held in these as well, as model.editions says, but are not stored so: the processor encodes them "
-        "anew while they are moved here from the tier below"},
-    TierKey{"thread", in_tier<&TierConfig::thread>(), "kernel|own", "who drives each agent"},
+            "form of neurons that are compressed in the store: kept, computed from as stored; expanded when "
+            "they arrive; auto: kept, unless a tier that supplies them has expanded them"},
+    TierKey{"recode", in_tier<&TierConfig::recode>(), "",
+            "none, or further encodings for bundles and experts in this tier, each smaller than the one "
+            "before, as in q8_0,q4_0; unlike those of model.editions they are not stored: the processor "
+            "encodes neurons while they are moved from the tier below"},
+    TierKey{"thread", in_tier<&TierConfig::thread>(), "kernel|own",
+            "the thread that drives each agent: the kernel's, or one of its own"},
     TierKey{"cores", in_tier<&TierConfig::cores>(), "",
-            "what its threads are bound to, 0-3,8; those of run.threads if empty"},
+            "the cores of its threads, as in 0-3,8; empty: those of run.threads"},
     TierKey{"cache.name", in_tier_cache<&StrategyConfig::name>(), "",
-            "what stays in its memories; as the table cache says if empty"},
-    TierKey{"cache.fallback", in_tier_cache<&StrategyConfig::fallback>(), "", "as cache.fallback"},
-    TierKey{"cache.tensors", in_tier_cache<&StrategyConfig::tensors>(), "", "as cache.tensors"},
+            "the plugin that decides which neurons stay in its memories; empty: that of [cache]"},
+    TierKey{"cache.fallback", in_tier_cache<&StrategyConfig::fallback>(), "",
+            "as cache.fallback of the whole configuration"},
+    TierKey{"cache.tensors", in_tier_cache<&StrategyConfig::tensors>(), "",
+            "as cache.tensors of the whole configuration"},
 };
 
 }  // namespace tierd

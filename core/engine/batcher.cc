@@ -29,18 +29,19 @@ Result<Batcher::Id> Batcher::add(Text text) {
   TIERD_CHECK(text.prompt != nullptr && !text.prompt->empty() && text.continuation != nullptr);
   for (const uint32_t token : *text.prompt) {
     if (token < engine_.vocab_size()) continue;
-    return Error{Code::invalid_argument, "token",
-                 fmt::format("{} is not below the vocabulary's size {}", token, engine_.vocab_size())};
+    return Error{
+        Code::invalid_argument, "token",
+        fmt::format("{}, expected a number below the vocabulary's size {}", token, engine_.vocab_size())};
   }
   if (text.prompt->size() > engine_.context()) {
     return Error{Code::no_space, "context",
-                 fmt::format("{} tokens do not fit a context of {}; give a larger one (-c)",
+                 fmt::format("{} tokens do not fit in a context of {}; set a larger one with -c",
                              text.prompt->size(), engine_.context())};
   }
   if (continued_ + waiting_.size() >= options_.sequences + options_.most_waiting) {
     return Error{
         Code::no_space, "queue",
-        fmt::format("{} texts are continued and {} wait, as many as may", continued_, waiting_.size())};
+        fmt::format("{} texts are generated and {} wait; no more may wait", continued_, waiting_.size())};
   }
   waiting_.push_back({++last_id_, std::move(text)});
   return last_id_;
@@ -127,7 +128,7 @@ void Batcher::guess(std::span<const uint32_t> sequences) {
       active.guesses = std::move(*guesses);
     } else if (!told_of_drafter_) {
       told_of_drafter_ = true;
-      spdlog::warn("{}; nothing is guessed where this happens", guesses.error().line());
+      spdlog::warn("{}; no tokens are guessed for this text now", guesses.error().line());
     }
   }
 }

@@ -23,7 +23,7 @@ Status Engine::run(Task<Status> task) {
 void Engine::wait() {
   const bool computing = parts_.scheduler->computing();
   const std::optional<uint64_t> slept = parts_.dispatcher->wait();
-  TIERD_CHECK_MSG(slept.has_value(), "the kernel waits for nothing");
+  TIERD_CHECK_MSG(slept.has_value(), "the kernel waits, but no message is in flight");
   if (!computing) stall_ns_ += *slept;
 }
 
@@ -254,9 +254,10 @@ Status Engine::expect_numbers(std::span<const RowInfo> rows, std::span<const uin
     if (std::ranges::all_of(of_row, [](float logit) { return std::isfinite(logit); })) continue;
     return Error{
         Code::corrupt, "logits",
-        fmt::format("behind token {} at position {} some are not finite: what the weights make of this "
-                    "text is beyond the range of its numbers, so that no next token can be chosen",
-                    rows[wanted[i]].token, rows[wanted[i]].position)};
+        fmt::format(
+            "the logits after token {} at position {} are not all finite, so that no next token can be "
+            "chosen: with these weights, the values for this text exceed the range of floating point",
+            rows[wanted[i]].token, rows[wanted[i]].position)};
   }
   return {};
 }

@@ -229,28 +229,28 @@ class TierPlanner {
 
   Error too_little() const {
     const bool there = is_there(plan_.least);
-    return {Code::no_space, fmt::format("tiers.{}.capacity", tier_.name),
-            fmt::format(
-                "{} is too little{}: this model with a context of {}{} needs at least {} ({} bytes: "
-                "KV cache {}, activations and staging {}, small tensors {}{}{}{}); give {}a smaller "
-                "context (-c){}, or {}",
-                bytes_text(there ? plan_.capacity : std::min(plan_.capacity, request_.most.left_bytes)),
-                there ? "" : ", and " + limit_text(request_.most), model_.context, for_each_text(model_),
-                bytes_text(plan_.least), plan_.least, bytes_text(plan_.kv),
-                bytes_text(plan_.least - fixed_ - bounce_.least - direct_.least), bytes_text(plan_.tensors),
-                bounce_.least == 0 ? "" : ", bounce buffer " + bytes_text(bounce_.least),
-                direct_.least == 0 ? "" : ", direct reads " + bytes_text(direct_.least),
-                plan_.tables == 0 ? "" : ", tables of plugins " + bytes_text(plan_.tables),
-                there ? "that much, " : "", model_.sequences == 1 ? "" : ", fewer sequences (-np)",
-                there ? "--fit" : "--force")};
+    return {
+        Code::no_space, fmt::format("tiers.{}.capacity", tier_.name),
+        fmt::format(
+            "{} is too little{}: this model with a context of {}{} needs at least {} ({} bytes: KV cache {}, "
+            "activations and staging {}, small tensors {}{}{}{}); set {}a smaller context (-c){}, or {}",
+            bytes_text(there ? plan_.capacity : std::min(plan_.capacity, request_.most.left_bytes)),
+            there ? "" : ", and " + limit_text(request_.most), model_.context, for_each_text(model_),
+            bytes_text(plan_.least), plan_.least, bytes_text(plan_.kv),
+            bytes_text(plan_.least - fixed_ - bounce_.least - direct_.least), bytes_text(plan_.tensors),
+            bounce_.least == 0 ? "" : ", bounce buffer " + bytes_text(bounce_.least),
+            direct_.least == 0 ? "" : ", direct reads " + bytes_text(direct_.least),
+            plan_.tables == 0 ? "" : ", tables of plugins " + bytes_text(plan_.tables),
+            there ? "that much, " : "", model_.sequences == 1 ? "" : ", fewer sequences (-np)",
+            there ? "--fit" : "--force")};
   }
 
   // The error names the largest table.
   Error tables_too_large() const {
     const TableRequest& largest = *std::ranges::max_element(tier_.tables, {}, &TableRequest::bytes);
     return {Code::no_space, largest.file,
-            fmt::format("its tensors need {}{}, tiers.{}.capacity is {}; with them this model with a context "
-                        "of {}{} needs at least {} ({} bytes): give that much, or --fit",
+            fmt::format("its tensors need {}{}, tiers.{}.capacity is {}; with them, this model with a "
+                        "context of {}{} needs at least {} ({} bytes); set that capacity, or --fit",
                         bytes_text(largest.bytes),
                         largest.bytes == plan_.tables
                             ? ""
@@ -287,7 +287,7 @@ Result<Capacity> parse_capacity(std::string_view text, std::string_view origin) 
     const auto [end, status] = std::from_chars(text.data(), text.data() + text.size() - 1, percent);
     if (status != std::errc() || end != text.data() + text.size() - 1 || !(percent > 0) || percent > 10000) {
       return Error{Code::invalid_argument, std::string(origin),
-                   fmt::format("'{}' is not a share; write for example 50%", text)};
+                   fmt::format("'{}' is not a share; expected a percentage such as 50%", text)};
     }
     capacity.kind = Capacity::Kind::share;
     capacity.share = percent / 100;
@@ -300,9 +300,9 @@ Result<Capacity> parse_capacity(std::string_view text, std::string_view origin) 
 
 Error too_much_memory(std::string_view tier, uint64_t taken, const MemoryLimit& most) {
   return {Code::no_space, fmt::format("tiers.{}.capacity", tier),
-          fmt::format("{} ({} bytes) is more than the {} ({} bytes) that {} leaves; give less, \"auto\", or "
-                      "--force",
-                      bytes_text(taken), taken, bytes_text(most.left_bytes), most.left_bytes, most.source)};
+          fmt::format(
+              "{} ({} bytes) is more than the {} ({} bytes) that {} leaves; set less, \"auto\", or --force",
+              bytes_text(taken), taken, bytes_text(most.left_bytes), most.left_bytes, most.source)};
 }
 
 namespace {

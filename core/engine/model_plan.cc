@@ -248,7 +248,7 @@ class Planner {
 void cut_site(Site& site, const Cut& cut) {
   site.label = static_cast<uint8_t>(cut.index());
   site.added = is_added(cut);
-  site.run = run_of(cut);
+  site.stretch = run_of(cut);
   site.n = neurons(cut);
   site.n_in = inputs(cut);
   site.n_out = outputs(cut);
@@ -269,7 +269,7 @@ void hold_editions(ModelPlan& plan, Memory& memory, uint16_t unit, MadeThere the
     memory.held[e] = is_made ? e : made_of;
     if (!beside) memory.held[made_of] = memory.held[e];
   }
-  if (unit == Topology::kNoUnit) return;
+  if (unit == kNoUnit) return;
   ComputePlan& compute = plan.units[unit].compute;
   // Its agent makes only the editions held there.
   for (EditionId e = 0; e < compute.made.size(); ++e) {

@@ -11,7 +11,7 @@ namespace tierd {
 Status Session::check_room(size_t tokens) const {
   if (position() + tokens <= engine_.context()) return {};
   return Error{Code::no_space, "context",
-               fmt::format("{} tokens do not fit a context of {}; give a larger one (-c)",
+               fmt::format("{} tokens do not fit in a context of {}; set a larger one with -c",
                            position() + tokens, engine_.context())};
 }
 
@@ -32,8 +32,9 @@ Result<std::span<const float>> Session::step(std::span<const uint32_t> tokens,
   std::vector<RowInfo> rows;
   for (const uint32_t token : tokens) {
     if (token >= engine_.vocab_size()) {
-      return Error{Code::invalid_argument, "token",
-                   fmt::format("{} is not below the vocabulary's size {}", token, engine_.vocab_size())};
+      return Error{
+          Code::invalid_argument, "token",
+          fmt::format("{}, expected a number below the vocabulary's size {}", token, engine_.vocab_size())};
     }
     rows.push_back({token, position() + static_cast<uint32_t>(rows.size()), sequence_, 0});
   }

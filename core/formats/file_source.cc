@@ -53,13 +53,13 @@ Error tensor_error(const SourceParts& parts, const TensorInfo& tensor, Code code
 Status check_tensor(const SourceParts& parts, const TensorInfo& tensor, const TensorSpec& spec) {
   if (tensor.rows != spec.rows || tensor.cols != spec.cols) {
     return tensor_error(parts, tensor, Code::corrupt,
-                        fmt::format("shape [{}, {}], the configuration says [{}, {}]", tensor.rows,
+                        fmt::format("shape [{}, {}], the configuration requires [{}, {}]", tensor.rows,
                                     tensor.cols, spec.rows, spec.cols));
   }
   if (tensor.cols % block_values(tensor.encoding) != 0) {
     return tensor_error(parts, tensor, Code::corrupt,
-                        fmt::format("rows of {} values in {}, which has blocks of {}", tensor.cols,
-                                    name(tensor.encoding), block_values(tensor.encoding)));
+                        fmt::format("rows of {} values in {}, expected a multiple of its block of {}",
+                                    tensor.cols, name(tensor.encoding), block_values(tensor.encoding)));
   }
   const uint64_t size = parts.files[tensor.file].size_bytes();
   // A tensor in runs is a part of another one; its last run ends the range that is read.
@@ -97,7 +97,7 @@ Result<std::vector<TensorInfo>> select_required(const SourceParts& parts) {
   if (!unused.empty()) {
     // Ignoring the tensor would silently change the model's results.
     return tensor_error(parts, *unused.begin()->second, Code::unsupported,
-                        fmt::format("has no place in a model of architecture {}", parts.config.architecture));
+                        fmt::format("is not a tensor of the architecture {}", parts.config.architecture));
   }
   return selected;
 }
@@ -125,9 +125,11 @@ Result<std::string> make_fingerprint(const SourceParts& parts) {
 Result<std::unique_ptr<TensorSource>> make_file_source(SourceParts parts) {
   TIERD_ASSIGN(std::vector<TensorInfo> tensors, select_required(parts));
   if (parts.vocab && parts.vocab->pieces.size() > parts.config.vocab_size) {
-    return Error{Code::corrupt, parts.path,
-                 fmt::format("the tokenizer has {} tokens, the model's vocabulary only {}",
-                             parts.vocab->pieces.size(), parts.config.vocab_size)};
+    return Error{
+        Code::corrupt, parts.path,
+        fmt::format(
+            "the tokenizer has {} tokens, but the model's vocabulary has {}; expected at most as many",
+            parts.vocab->pieces.size(), parts.config.vocab_size)};
   }
   TIERD_ASSIGN(std::string fingerprint, make_fingerprint(parts));
   return std::unique_ptr<TensorSource>(

@@ -139,7 +139,7 @@ class GgufParser {
   Status plausible(std::string_view what, uint64_t count, uint64_t least_bytes) {
     if (count <= stream_.left() / least_bytes) return {};
     return stream_.error(
-        fmt::format("{} {} cannot lie in the {} bytes left of the file", count, what, stream_.left()));
+        fmt::format("{} {} do not fit in the {} bytes left of the file", count, what, stream_.left()));
   }
 
   Status metadata() {
@@ -205,8 +205,8 @@ class GgufParser {
     const uint64_t element_bytes = kTypeBytes[static_cast<size_t>(type)];
     if (count > stream_.left() / element_bytes) {
       return header_.error(Code::corrupt, key,
-                           fmt::format("an array of {} {} cannot lie in the {} bytes left of the file", count,
-                                       name(type), stream_.left()));
+                           fmt::format("an array of {} {} does not fit in the {} bytes left of the file",
+                                       count, name(type), stream_.left()));
     }
     const GgufArray array{type, count, stream_.offset()};
     if (type != GgufType::string) {
@@ -255,15 +255,16 @@ class GgufParser {
     for (uint32_t i = 0; i < n; ++i) {
       TIERD_ASSIGN(extents[i], stream_.number<uint64_t>(tensor.name));
       if (__builtin_mul_overflow(values, extents[i], &values) || values > INT64_MAX / 8) {
-        return tensor_error(Code::corrupt, tensor.name,
-                            fmt::format("dimension {} is {}: no file holds such a tensor", i, extents[i]));
+        return tensor_error(
+            Code::corrupt, tensor.name,
+            fmt::format("dimension {} is {}, which makes the tensor larger than any file", i, extents[i]));
       }
     }
     if (values == 0) return {};  // no rows and no columns; a required tensor is refused later
     const bool experts = gguf_experts_part(tensor.name).has_value();
     if ((extents[2] != 1 && !experts) || extents[3] != 1) {
       return tensor_error(Code::unsupported, tensor.name,
-                          fmt::format("{} dimensions, supported are 2, and 3 of experts", n));
+                          fmt::format("{} dimensions, supported are 1, 2, and for experts 3", n));
     }
     tensor.cols = extents[0];
     tensor.rows = extents[1] * extents[2];
@@ -285,8 +286,8 @@ class GgufParser {
     tensor.encoding = *type->encoding;
     if (tensor.cols % block_values(tensor.encoding) != 0) {
       return tensor_error(Code::corrupt, tensor.name,
-                          fmt::format("rows of {} values in {}, which has blocks of {}", tensor.cols,
-                                      type->name, block_values(tensor.encoding)));
+                          fmt::format("rows of {} values in {}, expected a multiple of its block of {}",
+                                      tensor.cols, type->name, block_values(tensor.encoding)));
     }
     return {};
   }
@@ -306,9 +307,10 @@ class GgufParser {
                             fmt::format("offset {} is not a multiple of {}", tensor.offset, alignment_));
       }
       if (tensor.offset > left_bytes || bytes > left_bytes - tensor.offset) {
-        return tensor_error(Code::corrupt, tensor.name,
-                            fmt::format("{} bytes at offset {} of the data, the file has {}", bytes,
-                                        tensor.offset, left_bytes));
+        return tensor_error(
+            Code::corrupt, tensor.name,
+            fmt::format("{} bytes at offset {} of the data, but the file has {} bytes of data", bytes,
+                        tensor.offset, left_bytes));
       }
       tensor.offset += data_start;
     }
@@ -403,7 +405,9 @@ Result<uint32_t> GgufHeader::u32_of_layers(const File& file, const std::string& 
   if (value == nullptr || !std::holds_alternative<GgufArray>(*value)) return u32(key, fallback);
   TIERD_ASSIGN(const std::vector<int64_t> list, integers(file, key, kMaxLayers));
   if (list.size() != layers) {
-    return error(Code::corrupt, key, fmt::format("a list of {}, there are {} layers", list.size(), layers));
+    return error(
+        Code::corrupt, key,
+        fmt::format("found a list of {} values, expected one for each of {} layers", list.size(), layers));
   }
   if (list.empty()) return error(Code::corrupt, key, "an empty list, expected a value for each layer");
   const auto other = std::find_if(list.begin(), list.end(), [&](int64_t n) { return n != list.front(); });

@@ -95,7 +95,7 @@ Status check_rope_keys(const GgufHeader& header, const std::string& prefix) {
     const std::string_view name =
         std::string_view(key).substr(prefix.size() + std::string_view("rope.").size());
     if (std::ranges::find(kKnown, name) == kKnown.end())
-      return header.error(Code::unsupported, key, "positions of a kind that is not supported");
+      return header.error(Code::unsupported, key, "this rotary setting is not supported");
   }
   const std::string attention_key = prefix + "rope.scaling.attn_factor";
   TIERD_ASSIGN(const float attention, header.f32(attention_key, 1.0f));
@@ -181,7 +181,9 @@ Status read_experts(const GgufHeader& header, const std::string& prefix, ModelCo
     return header.error(Code::corrupt, count_key, "found 0, expected the number of a layer's experts");
   if (!c.is_mixture()) return {};
   if (c.architecture == "qwen2")
-    return header.error(Code::unsupported, count_key, "a mixture of experts of another kind than qwen3moe");
+    return header.error(
+        Code::unsupported, count_key,
+        "a qwen2 mixture of experts is not supported; supported are those of llama, qwen3moe and olmoe");
   TIERD_ASSIGN(c.experts_per_token, header.u32(prefix + "expert_used_count"));
   TIERD_ASSIGN(c.d_ff, header.u32(prefix + "expert_feed_forward_length", c.d_ff));
   c.expert_weights_sum_to_one = c.architecture != "olmoe";
@@ -240,7 +242,7 @@ Status split_experts(const std::string& path, const GgufTensor& tensor, const st
   return {};
 }
 
-// Lists the tensors. Those of the architecture get tierd's names; any other keeps its own, for the error.
+// Lists the tensors. A tensor of the architecture gets tierd's name; any other keeps its own, for the error.
 Result<std::vector<TensorInfo>> list_tensors(const std::vector<Shard>& shards, const ModelConfig& config) {
   std::unordered_map<std::string, std::string> names;  // GGUF's name -> tierd's
   for (const TensorSpec& spec : required_tensors(config))

@@ -21,10 +21,12 @@ Status read_types(const File& file, const GgufHeader& header, Vocab& vocab) {
   TIERD_ASSIGN(const auto types, header.integers(file, key, vocab.pieces.size()));
   vocab.types.assign(vocab.pieces.size(), TokenType::normal);
   if (!header.has(key)) return {};
-  if (!header.has_array_of(key, GgufType::i32)) header.warn(key, "not an array of i32; read all the same");
+  if (!header.has_array_of(key, GgufType::i32))
+    header.warn(key, "found an array that is not of i32; its values are used");
   if (types.size() != vocab.pieces.size()) {
-    return header.error(Code::corrupt, key,
-                        fmt::format("{} types for {} tokens", types.size(), vocab.pieces.size()));
+    return header.error(
+        Code::corrupt, key,
+        fmt::format("{} types for {} tokens, expected one for each", types.size(), vocab.pieces.size()));
   }
   uint64_t undefined = 0, first = 0;
   for (size_t i = 0; i < types.size(); ++i) {
@@ -40,7 +42,9 @@ Status read_types(const File& file, const GgufHeader& header, Vocab& vocab) {
   }
   if (undefined != 0) {
     header.warn(
-        key, fmt::format("{} tokens, the first of them {}, have type 0; read as normal", undefined, first));
+        key,
+        fmt::format("{} tokens, the first of them {}, have type 0 (undefined); they are treated as normal",
+                    undefined, first));
   }
   return {};
 }
@@ -56,7 +60,7 @@ Result<uint32_t> token_id(const GgufHeader& header, const char* name, const Voca
   if (id >= 0 && static_cast<uint64_t>(id) < vocab.pieces.size()) return static_cast<uint32_t>(id);
   const uint32_t used = id == -1 || id == kNoToken ? kNoToken : fallback;
   header.warn(key, fmt::format("found {}, there are {} tokens; {}", id, vocab.pieces.size(),
-                               used == kNoToken ? std::string("taken as none")
+                               used == kNoToken ? std::string("the model runs without this token")
                                                 : fmt::format("token {} is used", used)));
   return used;
 }
@@ -84,7 +88,7 @@ Status read_special_tokens(const GgufHeader& header, Vocab& vocab) {
 Status check_text_keys(const GgufHeader& header) {
   const std::string end_key = kPrefix + "add_eos_token", space_key = kPrefix + "remove_extra_whitespaces";
   TIERD_ASSIGN(const bool add_eos, header.flag(end_key, false));
-  if (add_eos) header.warn(end_key, "texts are there to be continued, so EOS is not added");
+  if (add_eos) header.warn(end_key, "true is ignored: EOS is not added to a text that is continued");
   TIERD_ASSIGN(const bool removes, header.flag(space_key, false));
   if (!removes) return {};
   return header.error(Code::unsupported, space_key, "true, supported is false");
@@ -95,7 +99,8 @@ Status read_sentencepiece(const File& file, const GgufHeader& header, Vocab& voc
   TIERD_ASSIGN(vocab.scores, header.floats(file, key, vocab.pieces.size()));
   if (vocab.scores.size() != vocab.pieces.size()) {
     return header.error(Code::corrupt, key,
-                        fmt::format("{} scores for {} tokens", vocab.scores.size(), vocab.pieces.size()));
+                        fmt::format("{} scores for {} tokens, expected one for each", vocab.scores.size(),
+                                    vocab.pieces.size()));
   }
   TIERD_ASSIGN(vocab.add_space_prefix, header.flag(kPrefix + "add_space_prefix", true));
   TIERD_ASSIGN(vocab.add_bos, header.flag(kPrefix + "add_bos_token", true));

@@ -108,12 +108,14 @@ Result<std::string> gguf_architecture(const TensorSource& source) {
   const bool llama = config.architecture == "llama" || config.architecture == "mistral" || mixtral;
   if (!llama && config.architecture != "qwen2") {
     return unsupported(
-        fmt::format("architecture '{}' cannot be written as GGUF; llama, mistral, mixtral and qwen2 can",
+        fmt::format("architecture '{}' cannot be written as GGUF; expected llama, mistral, mixtral or qwen2",
                     config.architecture));
   }
   const bool turns = config.position == PositionKind::rope_half ||
                      (llama && config.position == PositionKind::rope_interleaved);
-  if (!turns) return unsupported("positions are not turned by pairs as GGUF's are");
+  if (!turns)
+    return unsupported(
+        "its kind of positions cannot be written as GGUF; expected rotary positions of the architecture");
   if (config.rope.scaling == RopeScaling::llama3) {
     return unsupported("rope scaling of Llama 3.1 cannot be written as GGUF");
   }
@@ -121,7 +123,9 @@ Result<std::string> gguf_architecture(const TensorSource& source) {
       config.ffn_bias || config.head_bias || config.qkv_bias == llama || config.parallel || config.qk_norm ||
       config.rotary_dim() != config.head_dim || config.is_mixture() != config.expert_weights_sum_to_one) {
     return unsupported(
-        fmt::format("is no usual {}: GGUF has no place for what differs", config.architecture));
+        fmt::format("the model differs from a usual {} in norm, activation, biases or attention, and GGUF "
+                    "has no keys for that",
+                    config.architecture));
   }
   return std::string(llama ? "llama" : "qwen2");
 }
@@ -162,9 +166,13 @@ void warn_of_lost_rules(const Vocab& vocab, const std::string& path) {
   };
   const auto& added = vocab.added_tokens;
   if (added && std::any_of(added->begin(), added->end(), has_rule))
-    say_once(path + ": GGUF has no lstrip, rstrip and single_word of added tokens; they are left out");
+    say_once(path +
+             ": the rules lstrip, rstrip and single_word of added tokens are left out, because GGUF has no "
+             "keys for them");
   if (vocab.metaspace || vocab.prefix_text_only || vocab.split_at_spaces)
-    say_once(path + ": GGUF has no rules of Metaspace; spaces become what sentencepiece makes of them");
+    say_once(path +
+             ": the rules of Metaspace are left out, because GGUF has no keys for them; spaces are tokenized "
+             "as sentencepiece does");
 }
 
 void add_vocab(Metadata& out, const Vocab& vocab) {
@@ -206,8 +214,9 @@ Result<std::vector<WrittenTensor>> written_tensors(const TensorSource& source) {
     if (same->matrices.front()->encoding != tensor.encoding) {
       return Error{
           Code::unsupported, source.path(),
-          fmt::format("{} is {}, other experts are {}; GGUF has one encoding for all of a layer", tensor.name,
-                      tierd::name(tensor.encoding), tierd::name(same->matrices.front()->encoding))};
+          fmt::format("{} is {}, other experts are {}; GGUF needs one encoding for all experts of a layer",
+                      tensor.name, tierd::name(tensor.encoding),
+                      tierd::name(same->matrices.front()->encoding))};
     }
     same->matrices.push_back(&tensor);
   }

@@ -102,7 +102,7 @@ Status read_rope_scaling(const JsonFields& f, Rope& rope) {
   if (type == "default") {
     TIERD_ASSIGN(const float factor, f.f32("factor", 1.0f));
     return unless(factor == 1.0f, f, "factor",
-                  fmt::format("found {} without a rope_type that says how it is meant", factor));
+                  fmt::format("found {} without a rope_type; expected rope_type linear or llama3", factor));
   }
   if (type == "linear") {
     rope.scaling = RopeScaling::linear;
@@ -135,7 +135,8 @@ Status read_rope(const json& root, const JsonFields& f, float rotary, ModelConfi
     TIERD_TRY(read_rope_scaling(nested, rope));
     TIERD_TRY(check_rope_fields(root.at(key), nested));
   }
-  TIERD_TRY(unless(rotary_factor > 0 && rotary_factor <= 1, f, "partial_rotary_factor", "expected 0 to 1"));
+  TIERD_TRY(unless(rotary_factor > 0 && rotary_factor <= 1, f, "partial_rotary_factor",
+                   "expected more than 0 and at most 1"));
   if (rotary_factor != kAllRotary)
     rope.dim = static_cast<uint32_t>(static_cast<float>(c.head_dim) * rotary_factor);
   return {};
@@ -148,7 +149,8 @@ Status read_layer_types(const json& root, const JsonFields& f, ModelConfig& c) {
   const auto sliding = static_cast<size_t>(std::count(types->begin(), types->end(), "sliding_attention"));
   const auto full = static_cast<size_t>(std::count(types->begin(), types->end(), "full_attention"));
   TIERD_TRY(unless(sliding == types->size() || full == types->size(), f, "layer_types",
-                   "layers of different attention"));
+                   "layers of different kinds of attention are not supported; expected full_attention or "
+                   "sliding_attention for all"));
   if (full != 0) c.sliding_window = 0;
   return {};
 }
@@ -158,8 +160,10 @@ Status read_qwen2_window(const JsonFields& f, ModelConfig& c) {
   if (!use_window) return {};
   TIERD_ASSIGN(const uint32_t window, f.u32("sliding_window", kMistralDefaultWindow));
   TIERD_ASSIGN(const uint32_t full_layers, f.u32("max_window_layers", kQwen2DefaultFullLayers));
-  TIERD_TRY(unless(full_layers == 0 || full_layers >= c.n_layers, f, "max_window_layers",
-                   fmt::format("{} of {} layers without a window", full_layers, c.n_layers)));
+  TIERD_TRY(
+      unless(full_layers == 0 || full_layers >= c.n_layers, f, "max_window_layers",
+             fmt::format("{} of {} layers have no window; supported is a window in all layers or in none",
+                         full_layers, c.n_layers)));
   c.sliding_window = full_layers == 0 ? window : 0;
   return {};
 }
@@ -193,10 +197,10 @@ Status read_qwen3_moe(const json& root, const JsonFields& f, ModelConfig& c) {
   TIERD_ASSIGN(c.expert_weights_sum_to_one, f.flag("norm_topk_prob", false));
   TIERD_ASSIGN(const uint32_t step, f.u32("decoder_sparse_step", 1));
   TIERD_TRY(unless(step == 1, f, "decoder_sparse_step",
-                   fmt::format("{}, supported is 1: every layer a mixture", step)));
+                   fmt::format("{}, supported is 1 (every layer is a mixture)", step)));
   const auto dense = root.find("mlp_only_layers");
   TIERD_TRY(unless(dense == root.end() || dense->empty(), f, "mlp_only_layers",
-                   "layers without experts, supported is an empty list"));
+                   "found layers without experts, supported is an empty list"));
   c.qk_norm = true;
   TIERD_ASSIGN(const bool bias, f.flag("attention_bias", false));
   c.qkv_bias = c.o_bias = bias;
@@ -259,7 +263,7 @@ Status read_opt(const JsonFields& f, ModelConfig& c) {
   TIERD_TRY(unless(norm_before, f, "do_layer_norm_before", "only true is supported"));
   TIERD_ASSIGN(const uint32_t embed_dim, f.u32("word_embed_proj_dim", c.d_model));
   TIERD_TRY(unless(embed_dim == c.d_model, f, "word_embed_proj_dim",
-                   fmt::format("{}, only that of hidden_size ({}) is supported", embed_dim, c.d_model)));
+                   fmt::format("{}, supported is the value of hidden_size, {}", embed_dim, c.d_model)));
   TIERD_ASSIGN(const bool affine, f.flag("layer_norm_elementwise_affine", true));
   TIERD_TRY(unless(affine, f, "layer_norm_elementwise_affine", "only true is supported"));
   TIERD_ASSIGN(const bool no_final_norm, f.flag("_remove_final_layer_norm", false));
@@ -292,7 +296,8 @@ Status read_falcon(const json& root, const JsonFields& f, ModelConfig& c) {
   TIERD_ASSIGN(const bool grouped, f.flag("new_decoder_architecture", false));
   TIERD_ASSIGN(const bool multi_query, f.flag("multi_query", true));
   TIERD_ASSIGN(c.parallel, f.flag("parallel_attn", true));
-  TIERD_TRY(unless(c.parallel || !grouped, f, "parallel_attn", "only true with new_decoder_architecture"));
+  TIERD_TRY(unless(c.parallel || !grouped, f, "parallel_attn",
+                   "supported is true where new_decoder_architecture is true"));
   c.n_kv_heads = multi_query ? 1 : c.n_heads;
   if (grouped) {
     TIERD_ASSIGN(c.n_kv_heads, f.u32("num_kv_heads", c.n_heads));
@@ -304,7 +309,8 @@ Status read_falcon(const json& root, const JsonFields& f, ModelConfig& c) {
 
 Status read_persimmon(const json& root, const JsonFields& f, ModelConfig& c) {
   TIERD_TRY(read_shape(f, "intermediate_size", c));
-  TIERD_TRY(unless(c.n_kv_heads == c.n_heads, f, "num_key_value_heads", "only that of num_attention_heads"));
+  TIERD_TRY(unless(c.n_kv_heads == c.n_heads, f, "num_key_value_heads",
+                   "supported is the value of num_attention_heads"));
   TIERD_TRY(read_layer_norm_family(root, f, "layer_norm_eps", 0.5f, c));
   TIERD_TRY(read_activation(f, "hidden_act", "relu2", c));
   TIERD_ASSIGN(c.tied_embeddings, f.flag("tie_word_embeddings", false));
@@ -334,7 +340,7 @@ Result<ModelConfig> read_hf_config(const std::string& path) {
   ModelConfig c;
   TIERD_ASSIGN(c.architecture, f.text("model_type"));
   TIERD_TRY(unless(!f.has("quantization_config"), f, "quantization_config",
-                   "quantized checkpoints are not read, convert to BF16, F16 or GGUF"));
+                   "quantized checkpoints are not supported; convert the model to BF16, F16 or GGUF"));
   constexpr std::array kLlamaFamily = {"llama", "mistral", "qwen2", "mixtral", "qwen3_moe", "olmoe"};
   if (std::find(kLlamaFamily.begin(), kLlamaFamily.end(), c.architecture) != kLlamaFamily.end()) {
     TIERD_TRY(read_llama_family(root, f, c));

@@ -160,8 +160,8 @@ void untie_saved_head(const std::string& config_path, SourceParts& parts) {
       parts.tensors, [](const TensorInfo& tensor) { return tensor.name == "head" && tensor.bytes() != 0; });
   if (!saved || !parts.config.tied_embeddings) return;
   parts.config.tied_embeddings = false;
-  say_once(fmt::format("{}: tie_word_embeddings is true, and lm_head.weight is saved as well: it is used",
-                       config_path));
+  say_once(fmt::format(
+      "{}: tie_word_embeddings is true, but the checkpoint has lm_head.weight, which is used", config_path));
 }
 
 std::string origin_of(const SafetensorsTensor& tensor, const File& file) {
@@ -206,7 +206,7 @@ Result<std::vector<TensorInfo>> split_qkv(const TensorInfo& fused, const ModelCo
   const uint64_t rows = config.q_dim() + 2ull * config.kv_dim();
   if (const uint64_t found = bias ? fused.cols : fused.rows; found != rows) {
     return Error{Code::corrupt, origin,
-                 fmt::format("{} rows, q, k and v of the configuration have {}", found, rows)};
+                 fmt::format("{} rows, expected {}: q, k and v together by the configuration", found, rows)};
   }
   const uint64_t head_bytes = fused.bytes() / rows * config.head_dim;
   const uint32_t queries = config.n_heads / config.n_kv_heads;
@@ -273,7 +273,8 @@ Status add_file(const std::string& path, const std::vector<std::string>* wanted,
       const auto found = by_name.find(name);
       if (found == by_name.end()) {
         return Error{Code::corrupt, path,
-                     fmt::format("the tensor \"{}\" is missing, {} says it is here", name, kIndexFile)};
+                     fmt::format("the tensor \"{}\" is missing, although {} names this file for it", name,
+                                 kIndexFile)};
       }
       TIERD_TRY(add(*found->second));
     }
@@ -297,8 +298,8 @@ Status add_weights(const fs::path& folder, const std::string& weights, SourcePar
   const bool pickle =
       file_exists(folder / "pytorch_model.bin") || file_exists(folder / "pytorch_model.bin.index.json");
   return Error{Code::not_found, folder.string(),
-               fmt::format("neither {} nor {}{}", kSingleFile, kIndexFile,
-                           pickle ? "; pytorch_model.bin is not read, convert it to safetensors" : "")};
+               fmt::format("found neither {} nor {}{}", kSingleFile, kIndexFile,
+                           pickle ? "; convert pytorch_model.bin to safetensors" : "")};
 }
 
 // Returns the folder's name, or REPO for models--OWNER--REPO/snapshots/COMMIT in Hugging Face's cache.

@@ -54,7 +54,7 @@ Result<ModelConfig> config_of(Shape shape, bool shared_head, const std::string& 
   }
   if (shape.dim % shape.n_heads != 0) {
     return Error{Code::corrupt, origin,
-                 fmt::format("a width of {} cannot be shared by {} heads", shape.dim, shape.n_heads)};
+                 fmt::format("the width {} is not a multiple of the {} heads", shape.dim, shape.n_heads)};
   }
   ModelConfig c;
   c.architecture = "llama";
@@ -167,7 +167,7 @@ Result<std::unique_ptr<TensorSource>> open_llama2c(File file, const ModelFileOpt
   FileLayout layout(header);
   if (layout.end() != file.size_bytes()) {
     return Error{Code::corrupt, file.path(),
-                 fmt::format("{} bytes, a llama2.c checkpoint (version {}) of its shape has {}",
+                 fmt::format("{} bytes, but a llama2.c checkpoint of version {} and this shape has {}",
                              file.size_bytes(), header.version, layout.end())};
   }
   SourceParts parts;

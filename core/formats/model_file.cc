@@ -50,9 +50,9 @@ Result<std::unique_ptr<TensorSource>> open_file(const std::string& path, const M
   }
   if (looks_like_llama2c(file)) return open_llama2c(std::move(file), options);
   const std::string hint =
-      beginning.text().starts_with("PK") ? "; a PyTorch file: convert it to safetensors" : "";
+      beginning.text().starts_with("PK") ? "; convert this PyTorch file to safetensors" : "";
   return Error{Code::unsupported, path,
-               fmt::format("neither GGUF, safetensors nor a llama2.c checkpoint{}", hint)};
+               fmt::format("is neither GGUF, nor safetensors, nor a llama2.c checkpoint{}", hint)};
 }
 
 }  // namespace
@@ -64,8 +64,10 @@ Result<std::unique_ptr<TensorSource>> open_model_file(const std::string& path,
     return shape;
   }
   if (options.zeros_percent != 0) {
-    return Error{Code::invalid_argument, "model.zeros",
-                 fmt::format("is what a shape without weights is taken to have, and {} has weights", path)};
+    return Error{
+        Code::invalid_argument, "model.zeros",
+        fmt::format("applies to a shape without weights only, but {} has weights; leave out model.zeros",
+                    path)};
   }
   std::error_code ignored;
   if (!fs::is_directory(path, ignored)) return open_file(path, options);

@@ -67,11 +67,11 @@ Result<SafetensorsTensor> read_tensor(const std::string& name, const JsonFields&
   TIERD_ASSIGN(const auto offsets, unsigned_list(fields, "data_offsets"));
   if (offsets.size() != 2) return fields.error("data_offsets", "is not a pair");
   if (offsets[0] > offsets[1] || offsets[1] > data_bytes) {
-    return fields.error("data_offsets", fmt::format("[{}, {}] lie outside the file's {} bytes of data",
+    return fields.error("data_offsets", fmt::format("[{}, {}] are not within the file's {} bytes of data",
                                                     offsets[0], offsets[1], data_bytes));
   }
   if (offsets[1] - offsets[0] != bytes) {
-    return fields.error("data_offsets", fmt::format("span {} bytes, shape and dtype need {}",
+    return fields.error("data_offsets", fmt::format("cover {} bytes, shape and dtype require {}",
                                                     offsets[1] - offsets[0], bytes));
   }
   tensor.offset = data_start + offsets[0];
@@ -85,9 +85,9 @@ Status check_contiguous(const File& file, const std::vector<SafetensorsTensor>& 
   for (const SafetensorsTensor& tensor : tensors) {
     if (tensor.offset != end) {
       return Error{Code::corrupt, file.at(tensor.offset),
-                   fmt::format("tensor \"{}\" {} at {}", tensor.name,
-                               tensor.offset < end ? "overlaps the one that ends"
-                                                   : "leaves a hole after the one that ends",
+                   fmt::format("tensor \"{}\" {} at byte {}", tensor.name,
+                               tensor.offset < end ? "overlaps the tensor that ends"
+                                                   : "leaves a hole after the tensor that ends",
                                end)};
     }
     end += tensor.bytes;

@@ -15,7 +15,7 @@ Result<std::unique_ptr<ShapeSource>> ShapeSource::open(const std::string& path, 
   source->zeros_percent_ = zeros_percent;
   if (zeros_percent > 100) {
     return Error{Code::invalid_argument, "model.zeros",
-                 fmt::format("{} is not within 0 and 100 per cent", zeros_percent)};
+                 fmt::format("{} per cent, expected 0 to 100", zeros_percent)};
   }
   TIERD_ASSIGN(source->config_, read_shape(path));
   for (TensorSpec& spec : required_tensors(source->config_)) {
@@ -34,7 +34,7 @@ std::string ShapeSource::fingerprint() const {
 }
 
 Status ShapeSource::read(const TensorInfo&, uint64_t, std::span<std::byte>) const {
-  return Error{Code::unsupported, path_, "is a shape without weights; tier-synth makes some for it"};
+  return Error{Code::unsupported, path_, "is a shape without weights; make a model of it with tier synth"};
 }
 
 }  // namespace tierd

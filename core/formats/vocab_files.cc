@@ -24,8 +24,7 @@ Result<std::vector<uint32_t>> known_ids(const JsonFields& f, const char* key, co
     if (id >= 0 && static_cast<uint64_t>(id) < vocab.pieces.size()) {
       known.push_back(static_cast<uint32_t>(id));
     } else {
-      f.warn(key,
-             fmt::format("found {}, the tokenizer has {} tokens; taken as none", id, vocab.pieces.size()));
+      f.warn(key, fmt::format("found {}, the tokenizer has {} tokens; ignored", id, vocab.pieces.size()));
     }
   }
   return known;

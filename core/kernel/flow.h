@@ -8,6 +8,7 @@ namespace tierd {
 
 // A unit is numbered by its place in Topology::units.
 using UnitId = uint16_t;
+inline constexpr UnitId kNoUnit = UINT16_MAX;
 
 // Columns of a matrix of activations, and the unit that has or needs them.
 struct UnitColumns {
@@ -30,7 +31,6 @@ struct Flow {
   std::vector<UnitColumns> output = {{}};
 
   // Returns the unit that has the whole input, or kNoUnit if several units have parts of it.
-  static constexpr UnitId kNoUnit = UINT16_MAX;
   UnitId holder() const { return input.size() == 1 ? input.front().unit : kNoUnit; }
 };
 

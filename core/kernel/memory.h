@@ -65,7 +65,6 @@ struct Topology {
     return topology;
   }
 
-  static constexpr uint16_t kNoUnit = UINT16_MAX;
   // Returns the unit that computes from a memory, or kNoUnit.
   uint16_t unit_of(MemoryId id) const {
     for (size_t u = 0; u < units.size(); ++u) {

@@ -13,7 +13,8 @@ namespace {
 // Checks the list of a wish; there are `n` neurons.
 Status check_list(const WishList& wishes, const WishList::Wish& wish, uint32_t n) {
   if (wish.all) return {};
-  if (wish.n > n) return Error{Code::plugin_fault, "", fmt::format("{} of {} neurons", wish.n, n)};
+  if (wish.n > n)
+    return Error{Code::plugin_fault, "", fmt::format("{} neurons, expected at most {}", wish.n, n)};
   TIERD_TRY(check_scores(wishes.scores(wish)));
   return check_neurons(wishes.neurons(wish), n);
 }
@@ -23,20 +24,22 @@ Status check_wish(const WishList& wishes, const WishList::Wish& wish, SiteId sit
   const auto nonsense = [](std::string what) { return Error{Code::plugin_fault, "", std::move(what)}; };
   const uint64_t place = uint64_t{site} + wish.distance;
   if (wish.site >= sites.size() || wish.distance == 0 || place % sites.size() != wish.site)
-    return nonsense(fmt::format("site {} does not lie {} sites after {}", wish.site, wish.distance, site));
+    return nonsense(
+        fmt::format("site {} is not the one {} sites after site {}", wish.site, wish.distance, site));
   if (wish.edition != TIERD_NO_EDITION && sites.wanted(wish.site, wish.edition) == kNoEdition)
     return nonsense(fmt::format("site {} has no edition {}", wish.site, wish.edition));
   if (wish.memory != TIERD_NO_MEMORY && (wish.memory == kStore || wish.memory > topology.memories.size()))
-    return nonsense(fmt::format("memory {} of {}", wish.memory, topology.memories.size()));
+    return nonsense(fmt::format("memory {}, expected 1 to {}", wish.memory, topology.memories.size()));
   return check_list(wishes, wish, sites[wish.site].n);
 }
 
 // Returns the neurons of a wish that names an edition and no site.
 Result<WantedNeurons> wanted_by(StrategyBase& strategy, const char* function, const WishList::Wish& wish,
                                 std::span<const Edition> editions, const Memory& memory) {
-  if (wish.site != TIERD_NO_SITE) return strategy.fault(function, "names a site; it is about none");
+  if (wish.site != TIERD_NO_SITE) return strategy.fault(function, "a wish names a site, expected none");
   if (wish.edition >= editions.size())
-    return strategy.fault(function, fmt::format("edition {} of {}", wish.edition, editions.size()));
+    return strategy.fault(
+        function, fmt::format("edition {}, expected a number below {}", wish.edition, editions.size()));
   if (!memory.holds(wish.edition))
     return strategy.fault(
         function, fmt::format("edition {}, which memory '{}' does not hold", wish.edition, memory.name));
@@ -53,7 +56,9 @@ Result<std::vector<WantedNeurons>> wanted_here(StrategyBase& cache, const char* 
                                                std::span<const Edition> editions, const Memory& memory) {
   std::vector<WantedNeurons> all;
   for (const WishList::Wish& wish : cache.wishes->all()) {
-    if (wish.memory != TIERD_NO_MEMORY) return cache.fault(function, "names a memory; it is about its own");
+    if (wish.memory != TIERD_NO_MEMORY)
+      return cache.fault(function,
+                         "a wish names a memory, expected none, since it applies to the cache's own");
     TIERD_ASSIGN(all.emplace_back(), wanted_by(cache, function, wish, editions, memory));
   }
   return all;
@@ -123,8 +128,8 @@ Result<std::vector<WantedHome>> wanted_homes(Strategy<tierd_balancer_1>& balance
   for (const WishList::Wish& wish : balancer.wishes->all()) {
     const bool known = wish.memory != kStore && wish.memory <= topology.memories.size();
     const auto memory = static_cast<MemoryId>(known ? wish.memory : kStore);
-    if (!known || topology.unit_of(memory) == Topology::kNoUnit)
-      return balancer.fault(kFunction, "names no memory that a unit computes from");
+    if (!known || topology.unit_of(memory) == kNoUnit)
+      return balancer.fault(kFunction, "a wish names a memory from which no unit computes");
     WantedHome& home = homes.emplace_back(WantedHome{memory, {}});
     TIERD_ASSIGN(home.wanted, wanted_by(balancer, kFunction, wish, editions, topology.memory(memory)));
   }
@@ -136,12 +141,12 @@ Status check_split(Strategy<tierd_cache_1>& cache, const char* function, const S
   uint64_t used = 0;
   for (EditionId e = 0; e < sites.editions.size(); ++e) {
     if (slots[e] > most[e]) {
-      return cache.fault(function, fmt::format("{} slots for {}, which can have {}", slots[e],
+      return cache.fault(function, fmt::format("{} slots for {}, expected at most {}", slots[e],
                                                sites[sites.editions[e].owner].name, most[e]));
     }
     used += uint64_t{slots[e]} * sites.editions[e].slot_bytes;
   }
-  if (used > bytes) return cache.fault(function, fmt::format("{} bytes of {}", used, bytes));
+  if (used > bytes) return cache.fault(function, fmt::format("{} bytes, expected at most {}", used, bytes));
   return {};
 }
 
@@ -155,7 +160,8 @@ Result<ResizedCache> resized(Strategy<tierd_cache_1>& cache, const SiteTable& si
   tierd_victims_out out{valid, 0, victims.data()};
   TIERD_TRY(cache.call(&tierd_cache_1::resize, "resize", bytes, answer.slots.data(), &out));
   TIERD_TRY(check_split(cache, "resize", sites, bytes, most, answer.slots));
-  if (out.n > valid) return cache.fault("resize", fmt::format("{} victims of {} neurons", out.n, valid));
+  if (out.n > valid)
+    return cache.fault("resize", fmt::format("{} victims, expected at most {}", out.n, valid));
   for (const auto [edition, neuron] : std::span(victims).first(out.n)) {
     const bool known = edition < editions.size() && neuron < editions[edition].n;
     if (!known || !residency.evictable(edition, neuron)) {
@@ -169,7 +175,7 @@ Result<ResizedCache> resized(Strategy<tierd_cache_1>& cache, const SiteTable& si
     if (const auto twice = std::adjacent_find(leaving.begin(), leaving.end()); twice != leaving.end())
       return cache.fault("resize", fmt::format("victim {} of edition {} is named twice", *twice, e));
     if (const size_t stay = residency.valid_count(e) - leaving.size(); stay > answer.slots[e]) {
-      return cache.fault("resize", fmt::format("{} neurons of {} stay in {} slots", stay,
+      return cache.fault("resize", fmt::format("{} neurons of {} stay, but it has {} slots", stay,
                                                sites[editions[e].owner].name, answer.slots[e]));
     }
   }

@@ -62,7 +62,7 @@ struct Site {
   uint8_t label = 0;         // axis number for plugins; the kernel does not interpret it
   // Results of neurons are added, in the order of their numbers; else each has a place of its own.
   bool added = false;
-  uint32_t run = 1;  // neurons, by number, that are summed separately before their sum is added
+  uint32_t stretch = 1;  // neurons, by number, that are summed separately before their sum is added
   // The expert that the operator belongs to, if experts are cut into neurons: a step passes only the experts
   // that some row uses, with those rows.
   uint32_t expert = kNoExpertNumber;

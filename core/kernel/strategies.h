@@ -84,7 +84,7 @@ class StrategyBase {
     // A predictor that reports before a run that it cannot work is not faulty.
     if (code == TIERD_E_UNSUPPORTED && said && std::string_view(what) == kFits)
       return {Code::unsupported, fmt::format("{} '{}'", kind, name), *last_words};
-    return fault(what, fmt::format("answered {}{}{}", code, said ? ": " : "", said ? *last_words : ""));
+    return fault(what, fmt::format("returned {}{}{}", code, said ? ": " : "", said ? *last_words : ""));
   }
 
   std::string reason_;  // empty: not quarantined

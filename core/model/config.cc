@@ -36,9 +36,10 @@ Status validate_rope(const ModelConfig& c, std::string_view origin) {
   const Rope& rope = c.rope;
   if (c.rotary_dim() % 2 != 0 || c.rotary_dim() > c.head_dim) {
     if (rope.dim == 0) {
-      return bad(origin, fmt::format("head_dim is {}, rotary positions need an even one", c.head_dim));
+      return bad(origin,
+                 fmt::format("head_dim is {}, expected an even number for rotary positions", c.head_dim));
     }
-    return bad(origin, fmt::format("of the {} values of a head {} turn, expected an even number of them",
+    return bad(origin, fmt::format("{1} of the {0} values of a head are rotated, expected an even number",
                                    c.head_dim, rope.dim));
   }
   TIERD_TRY(positive(origin, "rope theta", rope.theta));
@@ -53,9 +54,10 @@ Status validate_rope(const ModelConfig& c, std::string_view origin) {
     TIERD_TRY(in_range(origin, "rope original context", rope.original_context, 1, kMaxContext));
   }
   if (!rope.divisors.empty() && rope.divisors.size() != c.rotary_dim() / 2) {
-    return bad(origin,
-               fmt::format("{} rope frequency divisors, expected one for two of the {} values that turn",
-                           rope.divisors.size(), c.rotary_dim()));
+    return bad(
+        origin,
+        fmt::format("{} rope frequency divisors, expected half as many as the {} rotated values of a head",
+                    rope.divisors.size(), c.rotary_dim()));
   }
   for (const float divisor : rope.divisors) TIERD_TRY(positive(origin, "rope frequency divisor", divisor));
   return {};
@@ -67,11 +69,14 @@ Status validate_experts(const ModelConfig& c, std::string_view origin) {
   TIERD_TRY(in_range(origin, "the number of experts for a token", c.experts_per_token, c.is_mixture() ? 1 : 0,
                      c.n_experts));
   if (!c.is_mixture()) {
-    if (c.expert_weights_sum_to_one) return bad(origin, "weights of experts, but no experts");
+    if (c.expert_weights_sum_to_one)
+      return bad(origin, "expert weights are normalized, but the model has no experts");
     return {};
   }
   if (c.gated && !c.ffn_bias && !c.parallel) return {};
-  return bad(origin, "a mixture has experts with a gate and without biases, and attention before them");
+  return bad(origin,
+             "the feed-forward network of this mixture is not supported; expected experts with a gate, "
+             "without biases, after attention");
 }
 
 // Llama 3.1: long wavelengths are stretched by `factor`, short ones kept, those between are blended.
@@ -101,32 +106,35 @@ Status validate(const ModelConfig& c, std::string_view origin) {
   TIERD_TRY(in_range(origin, "the position offset", c.position_offset, 0, kMaxPositionOffset));
   TIERD_TRY(validate_experts(c, origin));
   if (c.n_heads % c.n_kv_heads != 0) {
-    return bad(origin, fmt::format("{} attention heads cannot share {} key/value heads evenly", c.n_heads,
-                                   c.n_kv_heads));
+    return bad(origin, fmt::format("{} attention heads, expected a multiple of the {} key/value heads",
+                                   c.n_heads, c.n_kv_heads));
   }
   if (!std::isfinite(c.norm_eps) || c.norm_eps < 0 || c.norm_eps > 1) {
     return bad(origin, fmt::format("the norm epsilon is {}, expected 0 to 1", c.norm_eps));
   }
-  if (c.norm_bias && c.norm == Norm::rms) return bad(origin, "an RMS norm has no bias");
+  if (c.norm_bias && c.norm == Norm::rms) return bad(origin, "an RMS norm has a bias, expected none");
   if (!c.parallel && !c.ffn_norm)
-    return bad(origin, "only where attention and FFN are parallel can they share a norm");
-  if (c.head_bias && c.tied_embeddings) return bad(origin, "a head that is the embedding has no bias");
+    return bad(origin, "attention and FFN share a norm, which is supported only where they are parallel");
+  if (c.head_bias && c.tied_embeddings)
+    return bad(origin, "the head is the embedding and has a bias, expected none");
   if (!std::isfinite(c.activation_threshold) || c.activation_threshold < 0 ||
       (c.activation_threshold != 0 && c.activation != Activation::relu)) {
     return bad(origin,
                fmt::format("the activation threshold is {}, expected 0, or for relu a positive number",
                            c.activation_threshold));
   }
-  if (c.qk_norm_wide && !c.qk_norm) return bad(origin, "a norm of all heads at once, but none of q and k");
+  if (c.qk_norm_wide && !c.qk_norm)
+    return bad(origin, "q and k have a norm over all heads, but the norm of q and k is off");
   if (c.qkv_relu && c.parallel && !c.ffn_norm) {
-    return bad(origin, "a ReLU before q, k and v, but the network computes from the same values without it");
+    return bad(origin, "q, k and v have a ReLU, which is not supported where the FFN has the same input");
   }
   if (!std::isfinite(c.qkv_clip) || c.qkv_clip < 0) {
     return bad(origin,
-               fmt::format("q, k and v are cut off at {}, expected 0 or a positive number", c.qkv_clip));
+               fmt::format("q, k and v are clipped at {}, expected 0 or a positive number", c.qkv_clip));
   }
   if (c.position != PositionKind::learned) {
-    if (c.position_offset != 0) return bad(origin, "a position offset belongs to learned positions only");
+    if (c.position_offset != 0)
+      return bad(origin, "a position offset is set, which is supported for learned positions only");
     TIERD_TRY(validate_rope(c, origin));
   }
   return {};

@@ -11,10 +11,9 @@ namespace tierd {
 
 Error lost_value(const TensorSource& source, const TensorInfo& tensor, uint64_t row, uint64_t col,
                  float value, Encoding encoding) {
-  const std::string why =
-      std::isfinite(value)
-          ? fmt::format("is too large for {}; one that is stored as f32 was expected", name(encoding))
-          : "is no weight; a model whose weights are finite was expected";
+  const std::string why = std::isfinite(value)
+                              ? fmt::format("is too large for {}; store the tensor as f32", name(encoding))
+                              : "is not a finite number; expected finite weights";
   return {Code::corrupt, source.path(),
           fmt::format("tensor '{}', row {}, column {}: {} {}",
                       tensor.theirs.empty() ? tensor.name : tensor.theirs, row, col, value, why)};

@@ -85,8 +85,9 @@ std::vector<Asked> demands(const Config& config, const Manifest& manifest) {
 std::string remedy(const Asked& demand, const Manifest& manifest) {
   const std::string& source = manifest.provenance.source;
   std::error_code unknown;
-  if (std::filesystem::exists(source, unknown)) return fmt::format("-m {} converts the model anew", source);
-  return fmt::format("--set {}={} takes the store as it is", demand.key, demand.stored);
+  if (std::filesystem::exists(source, unknown))
+    return fmt::format("convert the model again with -m {}", source);
+  return fmt::format("use the store as it is with --set {}={}", demand.key, demand.stored);
 }
 
 }  // namespace
@@ -98,8 +99,8 @@ Status check_asked_store(const Config& config, const Store& store) {
       const auto given = config.given.find(demand.key);
       if (given == config.given.end() || demand.asked == demand.stored) continue;
       return Error{Code::invalid_argument, std::string(demand.key),
-                   fmt::format("{} asks for \"{}\", and the store {} has \"{}\": {}", given->second,
-                               demand.asked, store.directory(), demand.stored, remedy(demand, manifest))};
+                   fmt::format("{} sets \"{}\", but the store {} has \"{}\"; {}", given->second, demand.asked,
+                               store.directory(), demand.stored, remedy(demand, manifest))};
     }
   }
   // The compressed size of neurons is known once they are packed.

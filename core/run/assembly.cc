@@ -268,19 +268,21 @@ Status Assembly::make_recording(const RuntimeOptions& asked, const Scheduler::Op
     return {};
   }
   if (!config.trace.empty() && !config.timeline.empty()) {
-    return refuse(
-        "run.timeline",
-        "a run has either a timeline or a trace (run.trace), which tier-trace export turns into one");
+    return refuse("run.timeline",
+                  "run.trace is set as well, expected one of them; convert a trace into a timeline with tier "
+                  "trace export");
   }
   dispatcher->set_observer(asked.observer);
   if (!config.trace.empty()) {
-    if (asked.observer != nullptr) return refuse("run.trace", "this program listens to the run itself");
+    if (asked.observer != nullptr)
+      return refuse("run.trace", "this program records the run itself; leave out the key");
     const TraceHeader header = trace_header(plan, slots, options, dispatcher->options(), agents);
     TIERD_ASSIGN(recorder, Recorder::create(config.trace, header, clock()));
     dispatcher->set_observer(recorder.get());
   }
   if (config.timeline.empty()) return {};
-  if (asked.observer != nullptr) return refuse("run.timeline", "this program listens to the run itself");
+  if (asked.observer != nullptr)
+    return refuse("run.timeline", "this program records the run itself; leave out the key");
   TimelineNames names;
   names.facts = run_facts(plan);
   names.sites = &plan.model.sites;
@@ -297,7 +299,7 @@ Status Assembly::check_order(const ResidentTensor& tensor, std::span<const std::
   std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
   if (is_order(values)) return {};
   return Error{Code::corrupt, plan.store.data_path(),
-               fmt::format("{} is no order of {} channels: each of their numbers was expected once",
+               fmt::format("{} is not an order of {} channels; expected each channel number exactly once",
                            tensor.name, tensor.cols)};
 }
 
@@ -357,7 +359,7 @@ Status Assembly::make_tier(size_t tier, const RuntimeOptions& options) {
   const Tier& of = plan.tiers.memories[tier];
   if (state.staging_offset + memory.staging_of_memory() + memory.tensors > kMostMemoryBytes) {
     return Error{Code::no_space, of.key("capacity"),
-                 fmt::format("{} for weights are more than messages can name; at most {} can be",
+                 fmt::format("{} for weights is more than messages can address; expected at most {}",
                              format_bytes(static_cast<double>(memory.arena)),
                              format_bytes(static_cast<double>(kMostMemoryBytes)))};
   }
@@ -515,7 +517,7 @@ Result<Agent*> Assembly::on_thread(Agent& agent, const TierConfig& config, std::
     owner = std::make_unique<AgentThread>(agent, options);
   } catch (const std::system_error& error) {
     return Error{Code::no_space, config.table() + ".thread",
-                 fmt::format("no thread of its own can be had: {}", error.what())};
+                 fmt::format("cannot create a thread for the agent: {}", error.what())};
   }
   return owner.get();
 }

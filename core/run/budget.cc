@@ -19,7 +19,7 @@ Status Budget::reserve(const std::string& name, uint64_t bytes) {
   if (bytes > left()) {
     return Error{
         Code::no_space, "budget",
-        fmt::format("{} needs {}, of {} only {} are left", name, format_bytes(static_cast<double>(bytes)),
+        fmt::format("{} needs {}, but of {} only {} are left", name, format_bytes(static_cast<double>(bytes)),
                     format_bytes(static_cast<double>(capacity_)), format_bytes(static_cast<double>(left())))};
   }
   line(name).bytes += bytes;

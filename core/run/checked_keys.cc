@@ -26,7 +26,7 @@ Error wrong(std::string_view key, std::string what) {
 
 Status check_range(std::string_view key, uint32_t value, uint32_t least, uint32_t most) {
   if (value >= least && value <= most) return {};
-  return wrong(key, fmt::format("{} is not within {} and {}", value, least, most));
+  return wrong(key, fmt::format("{}, expected {} to {}", value, least, most));
 }
 
 Status check_there(std::string_view key, const std::string& path) {
@@ -40,7 +40,7 @@ Status check_folders(std::string_view key, std::string_view list) {
   for (const std::string& folder : PluginPath::split(list)) {
     std::error_code ignored;
     if (!std::filesystem::is_directory(folder, ignored))
-      return wrong(key, fmt::format("'{}' is no folder; write folders divided by ':'", folder));
+      return wrong(key, fmt::format("'{}' is not a folder; expected folders, separated by ':'", folder));
   }
   return {};
 }
@@ -59,8 +59,7 @@ Status check_pressure(const PressureConfig& config) {
 Status check_speculation(const SpeculationConfig& config) {
   TIERD_TRY(check_range("speculation.most", config.most, 1, kMostGuesses));
   if (!config.lookup || config.model.empty()) return {};
-  return wrong("speculation.lookup",
-               "either a model guesses, or the text is looked up: give model or lookup");
+  return wrong("speculation.lookup", "speculation.model is set as well, expected one of them");
 }
 
 }  // namespace
@@ -86,7 +85,7 @@ Status check_named(const StrategyConfig& strategy, std::string_view table, std::
   if (!strategy.tensors.empty()) key = "tensors";
   if (key.empty()) return {};
   return wrong(fmt::format("{}.{}", table, key),
-               fmt::format("says what {} is told, but not which one: {}.name is empty", what, table));
+               fmt::format("is set for {}, but {}.name is empty; set the plugin's name", what, table));
 }
 
 }  // namespace tierd

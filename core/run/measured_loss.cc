@@ -67,7 +67,7 @@ Result<std::optional<double>> share(const JsonFields& fields, const char* key) {
 
 Result<std::string> line(const JsonFields& fields, const char* key) {
   TIERD_ASSIGN(std::string value, fields.text(key));
-  if (!is_printable(value)) return fields.error(key, "has control characters, expected a text on one line");
+  if (!is_printable(value)) return fields.error(key, "has control characters, expected one line of text");
   return value;
 }
 

@@ -86,13 +86,13 @@ Result<PluginTensorFile> PluginTensorFile::open(const std::string& path) {
       return Error{Code::unsupported, path, fmt::format("tensor '{}' {}", tensor.name, why)};
     };
     const std::optional<Encoding> encoding = encoding_of_dtype(tensor.dtype);
-    if (!encoding) return unsupported(fmt::format("is {}, F32, F16 or BF16 was expected", tensor.dtype));
+    if (!encoding) return unsupported(fmt::format("is {}, expected F32, F16 or BF16", tensor.dtype));
     if (tensor.shape.size() > kMostDims) {
       return unsupported(
-          fmt::format("has {} dimensions, at most {} were expected", tensor.shape.size(), kMostDims));
+          fmt::format("has {} dimensions, expected at most {}", tensor.shape.size(), kMostDims));
     }
     if (is_matrix(tensor) && std::max(tensor.shape[0], tensor.shape[1]) > UINT32_MAX) {
-      return unsupported(fmt::format("is a matrix of {} x {}, at most {} rows and columns were expected",
+      return unsupported(fmt::format("is a matrix of {} x {}, expected at most {} rows and columns",
                                      tensor.shape[0], tensor.shape[1], UINT32_MAX));
     }
     opened.bytes_ += bytes_in_memory(tensor, *encoding);
@@ -104,7 +104,7 @@ Status PluginTensorFile::check_model(const ModelConfig& config) const {
   const std::string shape = shape_text(config);
   if (made_for_.empty() || made_for_ == shape) return {};
   return Error{Code::invalid_argument, path(),
-               fmt::format("its tensors were made for another model ({}); this one is {}", made_for_, shape)};
+               fmt::format("its tensors were made for another model ({}), expected {}", made_for_, shape)};
 }
 
 Result<std::shared_ptr<const PluginTensors>> PluginTensorFile::read() const {
@@ -130,7 +130,7 @@ Result<std::shared_ptr<const PluginTensors>> PluginTensorFile::read() const {
     }
     file_.forget();
   } catch (const std::bad_alloc&) {
-    return Error{Code::no_space, path(), fmt::format("no memory for {} bytes of tensors", bytes_)};
+    return Error{Code::no_space, path(), fmt::format("cannot allocate {} bytes for tensors", bytes_)};
   }
   return std::shared_ptr<const PluginTensors>(std::move(all));
 }

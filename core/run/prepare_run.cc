@@ -31,8 +31,8 @@ Result<RunPlan> with_store(RunPlan plan, const Config& config, const RuntimeOpti
   if (!source->has_weights()) {
     if (config.execute == "trace") return plan;
     return Error{Code::unsupported, source->path(),
-                 "is a shape without weights, of which a run can only be played: run.clock = \"model\" and "
-                 "run.execute = \"trace\"; tier-synth makes weights for it"};
+                 "is a shape without weights, which runs in virtual time only: set run.clock=model and "
+                 "run.execute=trace, or make weights with tier synth"};
   }
   RuntimeOptions played;
   played.force = options.force;

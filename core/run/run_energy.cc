@@ -34,7 +34,7 @@ FoundMeter find_gpu(const Runtime& runtime) {
   if (gpus == 0) return Error{Code::not_found, "tiers", "no GPU computes"};
   if (gpus > 1) {
     return Error{Code::unsupported, "tiers",
-                 fmt::format("{} agents compute on GPUs, and nobody knows which has which", gpus)};
+                 fmt::format("{} agents compute on GPUs, and it is not known which GPU each uses", gpus)};
   }
   TIERD_ASSIGN(const NvmlLibrary library, load_nvml());
   return nvml_meter(library);
@@ -57,7 +57,8 @@ UsedParts used_parts(const Runtime& runtime, const PowerDescription& power) {
 
 EnergyMeters find_meters(const Runtime& runtime) {
   if (runtime.plan().config.clock == "model")
-    return no_meters({Code::unsupported, "run.clock", "virtual time is reckoned"});
+    return no_meters(
+        {Code::unsupported, "run.clock", "virtual time has no measured energy, only a computed one"});
   return {rapl_meter(kPowercap, "package"), find_gpu(runtime), rapl_meter(kPowercap, "dram")};
 }
 

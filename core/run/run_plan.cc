@@ -32,7 +32,7 @@ Result<std::optional<PowerDescription>> plan_power(const Config& config, const T
   const auto gpu = std::ranges::find_if(tiers.memories, &Tier::computes_apart);
   if (!power->gpu && gpu != tiers.memories.end()) {
     return Error{Code::invalid_argument, power->path,
-                 fmt::format("'energy.gpu' is missing, and {} computes", gpu->config.table())};
+                 fmt::format("'energy.gpu' is missing, but {} computes on a GPU", gpu->config.table())};
   }
   return std::optional(std::move(*power));
 }
@@ -49,7 +49,7 @@ Result<TierRequest> request_of(const Tier& tier) {
     request.most_staging = staging.bytes;
   } else {
     return Error{Code::invalid_argument, tier.key("staging"),
-                 fmt::format("'{}' is neither a size nor a share; write for example 64 MiB or 30%",
+                 fmt::format("'{}' is neither a size nor a share; expected one such as 64 MiB or 30%",
                              tier.config.staging)};
   }
   request.memories = tier.config.count;
@@ -70,20 +70,20 @@ Result<std::vector<StoredSite>> plan_recoding(TierTable& tiers, const Manifest& 
   return Error{
       Code::invalid_argument, recoding.key,
       manifest.editions.empty()
-          ? fmt::format("the store is compressed ({}), and what is compressed is not encoded anew",
-                        manifest.compression_name())
-          : std::string("the store has several editions itself (model.editions); expected \"none\"")};
+          ? fmt::format(
+                "the store is compressed ({}), and compressed neurons cannot be recoded; expected \"none\"",
+                manifest.compression_name())
+          : std::string("the store already has several editions (model.editions); expected \"none\"")};
 }
 
 // Rows contribute to every token, and a router chooses experts, so neither fires.
 Status check_heat(const Config& config, const Manifest& manifest) {
   const auto tells = [](const StoredSite& site) { return site.n_column_parts() != 0; };
   if (config.heat.name.empty() || std::ranges::any_of(manifest.sites, tells)) return {};
-  return Error{
-      Code::unsupported, "heat.name",
-      fmt::format("nothing of {} fires, so that nothing is hot: it is stored in rows, or in whole experts; a "
-                  "network in neurons has model.layout = \"neuron\"; without heat: --set heat.name=",
-                  config.model)};
+  return Error{Code::unsupported, "heat.name",
+               fmt::format("{} has no neurons that fire, because it is stored in rows or in whole experts; "
+                           "set model.layout=neuron, or turn heat off with --set heat.name=",
+                           config.model)};
 }
 
 // Refuses a given measure_every if no site can be measured.
@@ -93,7 +93,8 @@ Status check_measured(const Config& config, const ModelPlan& model, Layout layou
     if (model.sites[site].contribution.there()) return {};
   }
   return Error{Code::unsupported, "scheduler.measure_every",
-               fmt::format("what bundled FFNs missed is measured, and layout '{}' of this model has none",
+               fmt::format("missed mass is measured in bundled FFNs, but this model in layout '{}' has none; "
+                           "set scheduler.measure_every=0",
                            name(layout))};
 }
 
@@ -123,13 +124,14 @@ Status place_dense_part(const Config& config, const ModelConfig& model, const Ti
   const std::vector<uint32_t>& attention = request.attention;
   if (attention.size() > 1 && model.qk_norm && model.qk_norm_wide) {
     return Error{Code::unsupported, "run.attention",
-                 "this model norms the queries of all heads together: one unit must have them all"};
+                 "this model normalizes the queries of all heads together, so one unit must have all heads; "
+                 "expected one unit"};
   }
   const bool apart = attention.size() > 1 || (attention.size() == 1 && attention.front() != request.dense);
   if (!apart || !model.channel_order) return {};
   return Error{Code::unsupported, "run.attention",
-               "channels lie in an order of their own (model.order), in which one unit with the dense part "
-               "must put what heads give"};
+               "the store has an order of channels (model.order), so the unit of the dense part must compute "
+               "attention; expected the unit of run.dense"};
 }
 
 Result<ModelOptions> request_of_model(const Config& config, const RuntimeOptions& options,
@@ -140,7 +142,7 @@ Result<ModelOptions> request_of_model(const Config& config, const RuntimeOptions
   request.context = config.context != 0 ? config.context : std::min(most, kDefaultContext);
   if (request.context > most) {
     return Error{Code::invalid_argument, "run.context",
-                 fmt::format("{} is more than the {} positions of this model", config.context, most)};
+                 fmt::format("{}, expected at most the {} positions of this model", config.context, most)};
   }
   request.sequences = config.sequences;
   request.max_rows = std::max(config.sequences, std::min(config.ubatch, request.context));
@@ -207,9 +209,9 @@ std::vector<std::string> fitted(const TierTable& tiers, const MemoryPlan& memory
                                 memory.model.context, context));
   for (size_t t = 0; t < tiers.memories.size(); ++t) {
     if (memory.tiers[t].raised_to_least)
-      lines.push_back(fmt::format(
-          "{}: {} instead of {}, the least that would do", tiers.memories[t].key("capacity"),
-          format_bytes(static_cast<double>(memory.tiers[t].capacity)), tiers.memories[t].config.capacity));
+      lines.push_back(fmt::format("{}: {} (the minimum) instead of {}", tiers.memories[t].key("capacity"),
+                                  format_bytes(static_cast<double>(memory.tiers[t].capacity)),
+                                  tiers.memories[t].config.capacity));
   }
   return lines;
 }
@@ -239,7 +241,7 @@ Result<RunPlan> plan_run(const Config& config, const RuntimeOptions& options) {
   TIERD_ASSIGN(TierTable tiers, choose_tiers(config));
   TIERD_ASSIGN(std::optional<PowerDescription> power, plan_power(config, tiers));
   if (config.model.empty())
-    return Error{Code::invalid_argument, "model.path", "no model is given; name one with -m"};
+    return Error{Code::invalid_argument, "model.path", "no model is set; name one with -m"};
   TIERD_ASSIGN(FoundStore found, open_store(config, options));
   TIERD_ASSIGN(std::shared_ptr<const NeuronCodec> codec, codec_of(found.store, config));
   const Manifest& manifest = found.store.manifest();

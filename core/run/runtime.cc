@@ -177,7 +177,7 @@ Status Runtime::strategies_fit(size_t tier, uint64_t bytes, const std::string& k
     (asked(middle).ok() ? enough : too_little) = middle;
   }
   return Error{Code::no_space, key,
-               fmt::format("{} is too little: {}; {} ({} bytes) is the least",
+               fmt::format("{} is too little: {}; the minimum is {} ({} bytes)",
                            format_bytes(static_cast<double>(bytes)), fits.error().line(),
                            format_bytes(static_cast<double>(enough)), enough)};
 }
@@ -194,8 +194,8 @@ Status Runtime::set_capacity(std::string_view capacity, bool fit, size_t tier) {
   if (change.to < beside) {
     if (!fit) {
       return Error{Code::no_space, key,
-                   fmt::format("{} is too little now: {} ({} bytes) are in use beside the weights that stay; "
-                               "give that much, or --fit",
+                   fmt::format("{} is too little: {} ({} bytes) are in use apart from resident weights; set "
+                               "that capacity, or --fit",
                                format_bytes(static_cast<double>(change.to)),
                                format_bytes(static_cast<double>(beside)), beside)};
     }
@@ -210,10 +210,12 @@ Status Runtime::set_capacity(std::string_view capacity, bool fit, size_t tier) {
   }
   const uint64_t arena = std::min(memory.whole, change.to - beside);
   if (arena > now_->tiers[tier].most_arena) {
-    return Error{Code::unsupported, key,
-                 fmt::format("there are addresses for {} of weights, {} do not fit; start anew with more",
-                             format_bytes(static_cast<double>(now_->tiers[tier].most_arena)),
-                             format_bytes(static_cast<double>(arena)))};
+    return Error{
+        Code::unsupported, key,
+        fmt::format(
+            "addresses are reserved for {} of weights, expected at least {}; restart with a larger capacity",
+            format_bytes(static_cast<double>(now_->tiers[tier].most_arena)),
+            format_bytes(static_cast<double>(arena)))};
   }
   TIERD_TRY(engine_->drain());
   TIERD_TRY(resize(tier, parts_with(tier, arena)));
@@ -233,7 +235,8 @@ Status Runtime::swap(std::string_view kind, const StrategyConfig& strategy, cons
   const std::string table = kind == "cache" ? table_of_cache(tier) : std::string(kind);
   if (kind == "cache" && !now_->strategies->has_cache_of(tier)) {
     return Error{Code::invalid_argument, table,
-                 tier.empty() ? "every tier has a cache of its own" : "the tier has no cache of its own"};
+                 tier.empty() ? "every tier has a cache of its own; name the tier"
+                              : "the tier has no cache of its own; change the one of [cache]"};
   }
   TIERD_ASSIGN(ChosenStrategy chosen,
                choose_strategy(
@@ -297,7 +300,7 @@ Status Runtime::quarantine() const {
                               const StrategyChoice& fallback, const std::string& tier) -> Status {
     if (!strategy.quarantined() || fallback.plugin != nullptr) return {};
     Error error = strategy.error();
-    error.detail = fmt::format("is quarantined ({}); '{}{}.fallback' names no other", error.detail,
+    error.detail = fmt::format("is quarantined ({}), and '{}{}.fallback' is empty", error.detail,
                                tier.empty() ? "" : fmt::format("tiers.{}.", tier), strategy.kind);
     return error;
   });
@@ -308,7 +311,7 @@ Status Runtime::recover() {
   return for_each_strategy([this](const StrategyBase& strategy, const StrategyConfig& config,
                                   const StrategyChoice& fallback, const std::string& tier) -> Status {
     if (!strategy.quarantined()) return {};
-    spdlog::warn("{}; {} takes its place", strategy.error().line(), fallback.plugin->name);
+    spdlog::warn("{}; it is replaced by {}", strategy.error().line(), fallback.plugin->name);
     return replace(strategy.kind, {fallback, {}}, StrategyConfig{config.fallback}, tier);
   });
 }
@@ -440,7 +443,8 @@ Result<EngineParts> Runtime::rebuild(uint16_t lost) {
     return lost >= tier.first_agent && lost < tier.first_agent + tier.config.count;
   });
   if (of == tiers.end()) {
-    error.detail += fmt::format("; nothing else reads the store ({})", now_->plan.tiers.store.config.table());
+    error.detail += fmt::format("; it is the only agent that reads the store ({})",
+                                now_->plan.tiers.store.config.table());
     return error;
   }
   Config config = present_config();
@@ -449,7 +453,7 @@ Result<EngineParts> Runtime::rebuild(uint16_t lost) {
     error.detail += fmt::format("; {} has no other", of->config.table());
     return error;
   }
-  spdlog::warn("{}; going on with {} of {} in {}", error.line(), left, left + 1, of->config.table());
+  spdlog::warn("{}; continuing with {} of {} agents of {}", error.line(), left, left + 1, of->config.table());
   if (const Status ended = end_recording(); !ended.ok()) spdlog::warn("{}", ended.error().line());
   config.trace = config.timeline = "";
   // Give back first, because two assemblies do not fit.

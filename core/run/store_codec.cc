@@ -11,8 +11,9 @@ Status choose_compression(std::string_view name, const PluginPath& path, const s
                           std::string_view key, WriteOptions& options) {
   if (const auto compression = compression_by_name(name)) {
     if (!settings.empty()) {
-      return Error{Code::invalid_argument, settings.front().origin,
-                   fmt::format("'{}' is for a codec, and {} is '{}'", settings.front().key, key, name)};
+      return Error{
+          Code::invalid_argument, settings.front().origin,
+          fmt::format("'{}' is a parameter of a codec, but {} is '{}'", settings.front().key, key, name)};
     }
     options.compression = *compression;
     return {};
@@ -20,7 +21,7 @@ Status choose_compression(std::string_view name, const PluginPath& path, const s
   auto codec = Codec::load(path, name, settings, key);
   if (codec.code() == Code::not_found)
     return Error{Code::not_found, std::string(key),
-                 fmt::format("is neither none nor bitmap, and {}", codec.error().detail)};
+                 fmt::format("expected none, bitmap or the name of a codec: {}", codec.error().detail)};
   if (!codec.ok()) return codec.error();
   options.compression = Compression::codec;
   options.codec = std::move(*codec);
@@ -35,8 +36,7 @@ Result<std::shared_ptr<const NeuronCodec>> codec_of(const Store& store, const Pl
   if (codec.ok()) return std::shared_ptr<const NeuronCodec>(std::move(*codec));
   Error error = codec.error();
   if (error.origin != store.directory()) return error;
-  error.detail =
-      fmt::format("its neurons are compressed by codec '{}', and {}", manifest.codec, error.detail);
+  error.detail = fmt::format("its neurons are compressed by codec '{}': {}", manifest.codec, error.detail);
   return error;
 }
 

@@ -61,10 +61,9 @@ Result<ChosenStrategy> choose_strategy(const PluginPath& path, std::string_view 
                Parameters::read(*choice.plugin, strategy.settings, kKeysOfStrategy, table));
   if (strategy.tensors == ModelTensors::kName) {
     if (model == nullptr)
-      return Error{
-          Code::unsupported, fmt::format("{}.tensors", table),
-          "\"model\" means those of the model, which is not read here; tier-train router writes them "
-          "into a file"};
+      return Error{Code::unsupported, fmt::format("{}.tensors", table),
+                   "\"model\" (the tensors of the model) is not supported by this program; write them into a "
+                   "file with tier train router"};
     chosen.tensors = std::move(model);
   } else if (!strategy.tensors.empty()) {
     auto file = PluginTensorFile::open(strategy.tensors);
@@ -86,7 +85,8 @@ Result<ChosenStrategies> choose_strategies(const Config& config,
     TIERD_ASSIGN(chosen.heat, choose_strategy(path, "predictor", config.heat, model, "heat"));
     if (!offers_heat(*chosen.heat.choice.plugin))
       return Error{Code::unsupported, "heat.name",
-                   fmt::format("predictor '{}' keeps no heat ({})", config.heat.name, TIERD_HEAT_1)};
+                   fmt::format("predictor '{}' does not measure heat (it has no extension {})",
+                               config.heat.name, TIERD_HEAT_1)};
   }
   for (const TierConfig& tier : config.tiers) {
     if (tier.cache.name.empty()) continue;

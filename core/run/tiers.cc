@@ -55,7 +55,7 @@ Result<std::vector<uint32_t>> parse_cores(const Tier& tier, size_t most) {
     const auto last = dash == part.size() ? first : core_in(std::string_view(part).substr(dash + 1));
     if (!first || !last || *last < *first)
       return wrong(tier, "cores",
-                   fmt::format("'{}' are no cores; write for example 0-3,8", tier.config.cores));
+                   fmt::format("'{}' is not a list of cores; expected one such as 0-3,8", tier.config.cores));
     for (uint32_t core = *first; core <= *last; ++core) {
       if (!named.insert(core).second) return wrong(tier, "cores", fmt::format("{} is named twice", core));
       cores.push_back(core);
@@ -64,7 +64,7 @@ Result<std::vector<uint32_t>> parse_cores(const Tier& tier, size_t most) {
   if (most != 0 && cores.size() > most) {
     return wrong(
         tier, "cores",
-        fmt::format("'{}' are {} cores, this process has {}", tier.config.cores, cores.size(), most));
+        fmt::format("'{}' names {} cores, but this process has {}", tier.config.cores, cores.size(), most));
   }
   return cores;
 }
@@ -118,20 +118,20 @@ class TierChooser {
             fmt::format("{}'{}' of {}", agents.empty() ? "" : ", ", tier.config.agent(), tier.config.table());
       }
       return Error{Code::invalid_argument, "tiers",
-                   fmt::format("no tier's agent serves 'read' ({}); one must, as the agent 'flash' does "
-                               "(tiers.NAME.kind)",
-                               agents.empty() ? "there is none" : agents)};
+                   fmt::format("no tier's agent serves 'read' ({}); set the agent of one tier to one that "
+                               "does, such as 'flash' (tiers.NAME.kind)",
+                               agents.empty() ? "there are no tiers" : agents)};
     }
     if (const auto second = std::find_if(found + 1, tiers_.end(), reads); second != tiers_.end()) {
       return wrong(*second, "kind",
-                   fmt::format("agent '{}' serves 'read', which that of {} does already",
+                   fmt::format("agent '{}' serves 'read', as the agent of {} does; expected one such agent",
                                second->config.agent(), found->config.table()));
     }
     const TierConfig plain;
     const TierConfig& is = found->config;
     const auto is_said = [&](std::string_view key, bool same) -> Status {
       if (same) return {};
-      return wrong(*found, key, "has no meaning for the tier that reads the store");
+      return wrong(*found, key, "is set, but does not apply to the tier that reads the store");
     };
     TIERD_TRY(is_said("count", is.count == plain.count));
     TIERD_TRY(is_said("capacity", is.capacity == plain.capacity));
@@ -145,7 +145,7 @@ class TierChooser {
     table_.store = std::move(*found);
     tiers_.erase(found);
     if (tiers_.empty())
-      return Error{Code::invalid_argument, "tiers", "there is no tier with a memory; [tiers.dram] is one"};
+      return Error{Code::invalid_argument, "tiers", "no tier has a memory; add one such as [tiers.dram]"};
     return {};
   }
 
@@ -160,7 +160,8 @@ class TierChooser {
     if (is_store(tier.config.over)) return 0U;
     const Tier* const below = find(tier.config.over);
     if (below == nullptr) return wrong(tier, "over", fmt::format("there is no tier '{}'", tier.config.over));
-    if (depth == tiers_.size()) return wrong(tier, "over", "the tier would lie over itself");
+    if (depth == tiers_.size())
+      return wrong(tier, "over", "the tier is over itself, directly or through others");
     TIERD_ASSIGN(const uint32_t of_below, height(*below, depth + 1));
     return of_below + 1;
   }
@@ -173,7 +174,8 @@ class TierChooser {
     for (Tier& tier : tiers_) {
       const uint32_t count = tier.config.count;
       if (count > kMostMemories || count + memory - 1 > kMostMemories)
-        return wrong(tier, "count", fmt::format("{} make more than {} memories", count, kMostMemories));
+        return wrong(tier, "count",
+                     fmt::format("{} agents make more than {} memories in total", count, kMostMemories));
       tier.first_agent = agent;
       tier.first_memory = memory;
       tier.first_unit = unit;
@@ -184,7 +186,8 @@ class TierChooser {
         return wrong(tier, "kind", fmt::format("agent '{}' does not serve 'run'", tier.config.agent()));
       unit = static_cast<UnitId>(unit + count);
     }
-    if (unit == 0) return Error{Code::invalid_argument, "tiers", "no tier computes"};
+    if (unit == 0)
+      return Error{Code::invalid_argument, "tiers", "no tier computes; set compute = true in one"};
     return {};
   }
 
@@ -231,15 +234,16 @@ class TierChooser {
       const Tier& to = tier_of(link.to);
       const bool over_store = table_.topology.memory(link.to).over == kStore;
       if (link.from == kStore && to.apart() && (over_store || !to.reads_directly())) {
-        return wrong(to, to.config.link.empty() ? "over" : "link",
-                     fmt::format("reads do not land in the memory of agent '{}': name a tier that it fetches "
-                                 "from, as tiers.{}.over = \"dram\"",
-                                 to.config.agent(), to.config.name));
-      }
-      if (link.from != kStore && tier_of(link.from).apart()) {
         return wrong(
             to, to.config.link.empty() ? "over" : "link",
-            fmt::format("nobody else reaches the memory of agent '{}'", tier_of(link.from).config.agent()));
+            fmt::format("agent '{}' has a memory of its own device, into which reads from the store cannot "
+                        "land; set a tier that it fetches from, as in tiers.{}.over = \"dram\"",
+                        to.config.agent(), to.config.name));
+      }
+      if (link.from != kStore && tier_of(link.from).apart()) {
+        return wrong(to, to.config.link.empty() ? "over" : "link",
+                     fmt::format("no other agent can access the memory of agent '{}'",
+                                 tier_of(link.from).config.agent()));
       }
     }
     return {};
@@ -258,7 +262,7 @@ class TierChooser {
     if (lower.config.count != 1 && lower.config.count != tier.config.count) {
       return wrong(
           tier, "over",
-          fmt::format("{} is {}, and {} is {}: expected {} 1, or both the same", tier.key("count"),
+          fmt::format("{} is {}, and {} is {}; expected {} to be 1, or both to be equal", tier.key("count"),
                       tier.config.count, lower.key("count"), lower.config.count, lower.key("count")));
     }
     for (uint32_t i = 0; i < below.size(); ++i)
@@ -283,8 +287,7 @@ class TierChooser {
       } else if (from->first_memory > tier.first_memory) {
         return wrong(tier, "link", fmt::format("'{}' is not below this tier", name));
       } else if (from == find(tier.config.name) && tier.config.count < 2) {
-        return wrong(tier, "link",
-                     fmt::format("'{}' has one memory, which fetches nothing from itself", name));
+        return wrong(tier, "link", fmt::format("'{}' has one memory, which cannot fetch from itself", name));
       } else {
         for (uint32_t i = 0; i < from->config.count; ++i)
           linked.push_back(static_cast<MemoryId>(from->first_memory + i));
@@ -294,8 +297,7 @@ class TierChooser {
                        std::ranges::any_of(linked, [](MemoryId from) { return from != kStore; });
     if (moves && !serves_op(tier, Op::move))
       return wrong(tier, "kind",
-                   fmt::format("agent '{}' does not serve 'move', which brings neurons from other "
-                               "memories",
+                   fmt::format("agent '{}' does not serve 'move', which fetches neurons from other memories",
                                tier.config.agent()));
     return linked;
   }
@@ -334,9 +336,9 @@ Result<std::vector<uint32_t>> TierTable::units_named(const std::string& name, co
     }
   }
   if (!units.empty()) return units;
-  return Error{
-      Code::invalid_argument, key,
-      fmt::format("there is no unit '{}'; units are {}, and a tier's name is all of its units", name, all)};
+  return Error{Code::invalid_argument, key,
+               fmt::format("there is no unit '{}'; expected one of {}, or a tier's name for all of its units",
+                           name, all)};
 }
 
 // Chooses whether the tier holds expanded neurons; neurons expanded below are never compressed again.
@@ -351,12 +353,12 @@ Status TierTable::choose_form(Tier& tier, std::string_view codec) const {
   const bool must = from_store && !codec.empty();
   if (tier.config.compressed == "kept" && (expanded_below != nullptr || must)) {
     return wrong(tier, "compressed",
-                 must
-                     ? fmt::format("'kept', but nothing can be computed from what codec '{}' has compressed: "
-                                   "say \"expanded\"",
-                                   codec)
-                     : fmt::format("'kept', but {}, which it fetches from, has them expanded",
-                                   expanded_below->config.table()));
+                 must ? fmt::format("is 'kept', but neurons that codec '{}' compressed cannot be computed "
+                                    "from; set \"expanded\"",
+                                    codec)
+                      : fmt::format("is 'kept', but {}, from which the tier fetches, has expanded neurons; "
+                                    "set \"auto\" or \"expanded\"",
+                                    expanded_below->config.table()));
   }
   tier.expands = must || expanded_below != nullptr || tier.config.compressed == "expanded";
   for (const Link& link : topology.links) {
@@ -364,14 +366,15 @@ Status TierTable::choose_form(Tier& tier, std::string_view codec) const {
     if (link.from != kStore && tier_of(link.from).expands) continue;
     if (link.from == kStore && tier.reads_directly()) {
       return wrong(tier, kDirectParameter,
-                   "what is read directly is not expanded on its way: say tiers." + tier.config.name +
-                       ".direct = false");
+                   "neurons that are read directly cannot be expanded on their way; set tiers." +
+                       tier.config.name + ".direct = false");
     }
     const Tier& carrier = link.from == kStore ? store : tier;
     const bool can = (carrier.agent.entry->serves & kRecodes) != 0;
     if (!can || (link.from != kStore && !tier.config.compute)) {
       return wrong(tier, "compressed",
-                   fmt::format("agent '{}' does not expand what it brings", carrier.config.agent()));
+                   fmt::format("is 'expanded', but agent '{}' does not expand the neurons that it fetches",
+                               carrier.config.agent()));
     }
   }
   return {};
@@ -384,15 +387,15 @@ Status TierTable::choose_forms(std::string_view codec) {
 
 // Checks that a tier can recode. Links from a memory that already recodes carry its editions unchanged.
 Status TierTable::check_recoding(const Tier& tier) const {
-  const std::string can_recode = "neurons are encoded anew by who computes from them: ";
+  const std::string can_recode = "neurons are recoded by the agent that computes from them, but ";
   if (!tier.config.compute || (tier.agent.entry->serves & kRecodes) == 0)
     return wrong(tier, "recode",
-                 can_recode + "agent '" + tier.config.agent() + "' does not, or does not compute");
+                 can_recode + "agent '" + tier.config.agent() + "' does not recode, or does not compute");
   for (const Link& link : topology.links) {
     if (link.from != kStore || &tier_of(link.to) != &tier) continue;
     return wrong(tier, "recode",
-                 "what is read from the store is used as it is stored: put a tier between them (tiers." +
-                     tier.config.name + ".over), or store it so (model.editions)");
+                 "neurons that are read from the store are not recoded; put a tier between them (tiers." +
+                     tier.config.name + ".over), or store these editions (model.editions)");
   }
   return {};
 }
@@ -406,9 +409,9 @@ Result<Recoding> TierTable::choose_recoding() {
     if (encodings.empty()) continue;
     TIERD_TRY(check_recoding(tier));
     if (!chosen.encodings.empty() && chosen.encodings != encodings) {
-      return wrong(
-          tier, "recode",
-          fmt::format("'{}' differs from {}; tiers that recode have the same editions", said, chosen.key));
+      return wrong(tier, "recode",
+                   fmt::format("'{}' differs from {}; expected the same editions in all tiers that recode",
+                               said, chosen.key));
     }
     tier.recodes = true;
     chosen = {std::move(encodings), key};

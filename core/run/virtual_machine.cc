@@ -15,13 +15,12 @@ Result<std::unique_ptr<VirtualMachine>> VirtualMachine::create(
   const bool executes = config.execute == "real";
   if (config.clock != "model") {
     if (executes) return std::unique_ptr<VirtualMachine>();
-    return Error{
-        Code::invalid_argument, "run.execute",
-        "'trace' leaves out all work, which only the modelled clock can time: run.clock = \"model\""};
+    return Error{Code::invalid_argument, "run.execute", "'trace' requires virtual time; set run.clock=model"};
   }
   if (config.machine.empty()) {
     return Error{Code::invalid_argument, "run.machine",
-                 "the modelled clock goes by the description of a machine; tier-calibrate writes this one's"};
+                 "virtual time (run.clock=model) requires a machine description; write one of this machine "
+                 "with tier calibrate"};
   }
   auto machine = read_machine(config.machine);
   if (!machine.ok()) return machine.error().below("run.machine");
@@ -52,7 +51,7 @@ Result<UnitCost> VirtualMachine::cost_of(Unit& unit) {
   if (++devices_[unit.tier] > device->count && device->count != 0) {
     return Error{
         Code::invalid_argument, machine_.path,
-        fmt::format("'units.{0}.count' is {1}, and tiers.{0} has more agents", unit.tier, device->count)}
+        fmt::format("'units.{0}.count' is {1}, but tiers.{0} has more agents", unit.tier, device->count)}
         .below("run.machine");
   }
   return UnitCost(*device, std::move(unit.plan), link);
@@ -76,9 +75,9 @@ Status VirtualMachine::can_play(const ModelPlan& model, const Strategies& strate
   const bool looks = std::ranges::any_of(strategies.reads_x, [](uint8_t reads) { return reads != 0; });
   if (!looks && std::ranges::none_of(model.sites, &Site::chosen)) return {};
   return Error{Code::unsupported, "run.execute",
-               looks ? "the predictor looks at activations, which nobody computes: run.execute = \"real\""
-                     : "a router chooses experts by activations, which nobody computes: run.execute = "
-                       "\"real\""};
+               looks ? "'trace' computes no activations, which the predictor reads; set run.execute=real"
+                     : "'trace' computes no activations, by which the router of this model chooses experts; "
+                       "set run.execute=real"};
 }
 
 }  // namespace tierd

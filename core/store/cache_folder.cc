@@ -73,7 +73,9 @@ Result<std::string> cache_folder() {
   if (const char* own = variable("TIERD_CACHE")) return std::string(own);
   if (const char* xdg = variable("XDG_CACHE_HOME")) return fmt::format("{}/tierd", xdg);
   if (const char* home = variable("HOME")) return fmt::format("{}/.cache/tierd", home);
-  return Error{Code::not_found, "cache folder", "set TIERD_CACHE to the folder for converted models"};
+  return Error{Code::not_found, "cache folder",
+               "none of TIERD_CACHE, XDG_CACHE_HOME and HOME is set; set TIERD_CACHE to the folder for "
+               "converted models"};
 }
 
 Result<std::string> machine_file() {
@@ -92,11 +94,10 @@ Result<FoundStore> find_store(const std::string& path, const SourceOptions& sour
     TIERD_ASSIGN(Store store, Store::open(path));
     if (source_options.order.empty() || store.manifest().config.channel_order)
       return FoundStore{std::move(store), nullptr};
-    return Error{
-        Code::invalid_argument, "model.order",
-        fmt::format("is about channels, and those of the store {} lie by their numbers: convert its model "
-                    "with --order",
-                    path)};
+    return Error{Code::invalid_argument, "model.order",
+                 fmt::format("applies to channels, which the store {} keeps in the order of their numbers; "
+                             "convert its model again with tier convert --order",
+                             path)};
   }
   TIERD_ASSIGN(std::unique_ptr<TensorSource> source, open_source(path, source_options));
   TIERD_ASSIGN(Manifest plan, plan_store(*source, options));
@@ -114,7 +115,7 @@ Result<FoundStore> find_store(const std::string& path, const SourceOptions& sour
   TIERD_ASSIGN(const DiskRoom room, disk_room(found.store));
   if (room.needed_bytes <= room.left_bytes) return found;
   return Error{Code::no_space, directory,
-               fmt::format("the store of this model takes {}, and its disk has {} left; TIERD_CACHE names a "
+               fmt::format("the store of this model takes {}, but its disk has {} left; set TIERD_CACHE to a "
                            "folder on another disk",
                            format_bytes(static_cast<double>(room.needed_bytes)),
                            format_bytes(static_cast<double>(room.left_bytes)))};
@@ -143,13 +144,13 @@ Result<std::string> store_for(const TensorSource& source, const WriteOptions& op
   std::error_code failed;
   if (fs::create_directories(folder, failed)) fs::permissions(folder, fs::perms::owner_all, failed);
   if (failed) {
-    return Error{Code::io_error, folder.string(), "the cache folder cannot be made: " + failed.message()};
+    return Error{Code::io_error, folder.string(), "cannot create the cache folder: " + failed.message()};
   }
   TIERD_TRY(check_folder(folder.string()));
   if (!options.quiet && !is_store(store)) {
     const std::string old = outdated_store(folder, source);
     if (!old.empty()) {
-      say(fmt::format("{} has changed, converting it anew; {} is of no use any more", source.path(), old));
+      say(fmt::format("{} has changed and is converted again; {} is no longer used", source.path(), old));
     }
   }
   uint32_t waited = 0;
@@ -159,7 +160,7 @@ Result<std::string> store_for(const TensorSource& source, const WriteOptions& op
     if (written.code() != Code::busy) return written.error();
     // A quiet run prints this only if the wait is long.
     if (!said && (!options.quiet || waited++ >= kQuietWaits)) {
-      say(fmt::format("waiting for another run that converts {}", source.path()));
+      say(fmt::format("waiting for another process that converts {}", source.path()));
       said = true;
     }
     std::this_thread::sleep_for(kWaitForOtherRun);

@@ -64,7 +64,7 @@ class RatesFile {
     if (const auto made_for = about.find(kMadeFor);
         made_for != about.end() && made_for->second != shape_text(config)) {
       return Error{Code::invalid_argument, path,
-                   fmt::format("its rates are those of another model ({}); this one is {}", made_for->second,
+                   fmt::format("its rates were measured on another model ({}), expected {}", made_for->second,
                                shape_text(config))};
     }
     return RatesFile(path, std::move(file), std::move(tensors));
@@ -75,17 +75,16 @@ class RatesFile {
     const auto tensor = std::ranges::find(tensors_, name, &SafetensorsTensor::name);
     if (tensor == tensors_.end()) {
       return Error{Code::not_found, path_,
-                   fmt::format("has no tensor {}; tier-profile --thresholds writes it", name)};
+                   fmt::format("has no tensor {}; write the file with tier profile --thresholds", name)};
     }
     if (tensor->dtype != "F32" || tensor->shape != std::vector{channels}) {
       return Error{Code::invalid_argument, path_,
-                   fmt::format("{} was expected to be F32 [{}], a rate for each input", name, channels)};
+                   fmt::format("{}: expected F32 [{}], a rate for each input", name, channels)};
     }
     std::vector<float> rates(channels);
     TIERD_TRY(file_.read_exact(tensor->offset, std::as_writable_bytes(std::span(rates))));
     if (!std::ranges::all_of(rates, [](float rate) { return rate >= 0 && rate <= 1; })) {
-      return Error{Code::invalid_argument, path_,
-                   fmt::format("{} has a rate that is not within 0 and 1", name)};
+      return Error{Code::invalid_argument, path_, fmt::format("{} has a rate outside 0 to 1", name)};
     }
     return rates;
   }

@@ -44,11 +44,10 @@ Status CompressedPacker::pack(uint32_t first, uint32_t count, std::span<std::byt
 Error CompressedPacker::changed(const StoredSite& site, uint32_t neuron, uint64_t bytes) const {
   if (codec_ == nullptr)
     return {Code::corrupt, source_.path(), "changed while it was converted; convert it again"};
-  return {
-      Code::plugin_fault, source_.path(),
-      fmt::format("{} neuron {}: codec '{}' makes {} bytes of it where it made {} before; unless the model "
-                  "changed meanwhile, the codec does not give the same answer twice",
-                  site.name, neuron, codec_->name(), bytes, site.compressed[neuron])};
+  return {Code::plugin_fault, source_.path(),
+          fmt::format("{} neuron {}: codec '{}' compresses it to {} bytes, but to {} when it was measured; "
+                      "if the model has not changed since, the codec does not return the same result twice",
+                      site.name, neuron, codec_->name(), bytes, site.compressed[neuron])};
 }
 
 Status CompressedPacker::compress_run(const StoredSite& site, uint32_t first, uint32_t count,

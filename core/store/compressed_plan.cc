@@ -79,7 +79,7 @@ Status measure_all(const ExtentPacker& packer, const Manifest& dense, std::span<
     return uint64_t{run.count} * run.site->dense_bytes(run.first);
   };
   for (const Run& run : runs) bytes += bytes_of(run);
-  Progress shown(counts ? "counting zeros" : "measuring what compressed neurons take", bytes, quiet);
+  Progress shown(counts ? "counting zeros" : "measuring compressed neurons", bytes, quiet);
   std::atomic<size_t> taken = 0;
   std::atomic<bool> stop = false;
   std::mutex shows;
@@ -148,19 +148,18 @@ Error compresses_nothing(std::string_view compression, const std::string& model,
       config.is_mixture() ? ""
                           : fmt::format(
                                 "prune the model first (tier prune {} OUT{} --method magnitude --share 0.5 "
-                                "--compression {}; then -m OUT), or ",
+                                "--compression {}, then use -m OUT), or use ",
                                 model, tokenizer.empty() ? "" : " --tokenizer " + tokenizer, compression);
-  return Error{
-      Code::invalid_argument, "model.compression",
-      fmt::format("\"{}\" makes no matrix of {} smaller, so that nothing would be compressed: {}--set "
-                  "model.compression=none",
-                  compression, model, pruned)};
+  return Error{Code::invalid_argument, "model.compression",
+               fmt::format("\"{}\" makes no matrix of {} smaller; {}--set model.compression=none",
+                           compression, model, pruned)};
 }
 
 Result<Manifest> assumed_plan(const TensorSource& source, Manifest dense) {
   if (dense.compression == Compression::codec) {
     return Error{Code::unsupported, source.path(),
-                 fmt::format("is a shape without weights, of which nobody knows how small {} makes them",
+                 fmt::format("is a shape without weights, whose size after compression by {} is not known; "
+                             "make a model of it with tier synth",
                              dense.codec)};
   }
   Manifest plan = dense;

@@ -51,20 +51,18 @@ std::optional<Encoding> asked_for(const StoredSite& site, const WriteOptions& op
 
 Status store_as_asked(StoredSite& site, Encoding encoding) {
   if (site.n_column_parts() != 0 && is_k_quant(encoding)) {
-    return Error{
-        Code::unsupported, site.name,
-        fmt::format("columns cannot be {}, whose blocks of {} run along the rows; expected f32, f16, "
-                    "bf16, q8_0 or q4_0, or layout row",
-                    name(encoding), kSuperBlock)};
+    return Error{Code::unsupported, site.name,
+                 fmt::format("columns cannot be {}, which has blocks of {} along the rows; expected f32, "
+                             "f16, bf16, q8_0 or q4_0, or layout row",
+                             name(encoding), kSuperBlock)};
   }
   for (size_t part = 0; part < site.parts.size(); ++part) {
     // Columns of channels are padded to whole blocks.
     if (is_cut_into<Columns>(site.cut) || site.columns_of(part) % block_values(encoding) == 0) continue;
-    return Error{
-        Code::unsupported, site.name,
-        fmt::format("rows of {} columns cannot be {}: not a multiple of {}; --encoding source (--set "
-                    "model.encoding=source) keeps the encodings of the model",
-                    site.columns_of(part), name(encoding), block_values(encoding))};
+    return Error{Code::unsupported, site.name,
+                 fmt::format("rows of {} columns cannot be {}, which needs a multiple of {}; keep the "
+                             "encodings of the model with --encoding source (--set model.encoding=source)",
+                             site.columns_of(part), name(encoding), block_values(encoding))};
   }
   store_all_as(site, encoding);
   return {};
@@ -133,8 +131,8 @@ Result<std::vector<StoredSite>> editions_of(const Manifest& plan, const std::vec
           first ? Code::unsupported : Code::invalid_argument, std::string(origin),
           fmt::format(
               "{} of {} has no fewer bits than {}, {}", name(encoding), edition.name, name(before.front()),
-              first ? fmt::format("in which the model is stored: --encoding f16 (--set "
-                                  "model.encoding=f16) stores it in 16 bits, --set {}=none uses that alone",
+              first ? fmt::format("the encoding of the model; store it in 16 bits with --encoding f16 "
+                                  "(--set model.encoding=f16), or use one encoding with --set {}=none",
                                   origin == kEditions ? "model.editions" : origin)
                     : "the edition before it; expected each smaller than the one before, or "
                       "\"none\"")};
@@ -143,8 +141,8 @@ Result<std::vector<StoredSite>> editions_of(const Manifest& plan, const std::vec
   if (!encodings.empty() && editions.empty()) {
     const bool apart = plan.layout == Layout::neuron;
     return Error{Code::unsupported, std::string(origin),
-                 fmt::format("layout '{}'{} has neither bundles in one piece nor experts, which alone are "
-                             "used in several encodings; expected {}",
+                 fmt::format("layout '{}'{} has neither bundles in one piece nor experts, and only these can "
+                             "have several encodings; expected {}",
                              name(plan.layout), apart ? " with bundling 'none'" : "",
                              apart ? "bundling row-column" : "layout neuron")};
   }
@@ -160,7 +158,7 @@ Result<std::vector<Encoding>> parse_editions(std::string_view list, std::string_
     const auto encoding = by_name<Encoding>(word);
     if (!encoding) {
       return Error{Code::invalid_argument, std::string(origin),
-                   fmt::format("'{}' is no encoding; expected none, or a list such as q8_0,q4_0", word)};
+                   fmt::format("'{}' is not an encoding; expected none, or a list such as q8_0,q4_0", word)};
     }
     encodings.push_back(*encoding);
     begin = end + 1;

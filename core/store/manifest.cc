@@ -40,9 +40,10 @@ Result<Manifest> read_manifest(const std::string& directory) {
   TIERD_ASSIGN(Manifest manifest, std::move(parsed));
   TIERD_ASSIGN(const File weights, File::open(fmt::format("{}/{}", directory, kDataFile)));
   if (weights.size_bytes() != manifest.data_bytes) {
-    return Error{Code::corrupt, weights.path(),
-                 fmt::format("{} bytes, the manifest says {}: the store is not whole", weights.size_bytes(),
-                             manifest.data_bytes)};
+    return Error{
+        Code::corrupt, weights.path(),
+        fmt::format("{} bytes, but {} by the manifest: the store is incomplete; convert the model again",
+                    weights.size_bytes(), manifest.data_bytes)};
   }
   return manifest;
 }

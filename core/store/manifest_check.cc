@@ -19,7 +19,7 @@ class Checker {
     TIERD_TRY(check_resident());
     TIERD_TRY(check_sites());
     for (size_t i = 0; i < used_.size(); ++i) {
-      if (!used_[i]) return bad(fmt::format("extents[{}]", i), "belongs to no site and no resident tensor");
+      if (!used_[i]) return bad(fmt::format("extents[{}]", i), "is used by no site and no resident tensor");
     }
     if (manifest_.tensor_bytes != tensor_bytes_) {
       return differs("tensor_bytes", manifest_.tensor_bytes, tensor_bytes_);
@@ -41,8 +41,9 @@ class Checker {
     const Vocab& vocab = manifest_.vocab;
     const size_t pieces = vocab.pieces.size();
     if (pieces > manifest_.config.vocab_size) {
-      return bad("vocab.pieces", fmt::format("has {} entries, the model only {} rows of embedding", pieces,
-                                             manifest_.config.vocab_size));
+      return bad("vocab.pieces",
+                 fmt::format("has {} entries, but the embedding has {} rows; expected at most as many",
+                             pieces, manifest_.config.vocab_size));
     }
     if (vocab.types.size() != pieces) return differs("vocab.types' length", vocab.types.size(), pieces);
     if (!vocab.scores.empty() && vocab.scores.size() != pieces) {
@@ -50,15 +51,17 @@ class Checker {
     }
     for (const uint32_t id : {vocab.bos, vocab.eos, vocab.unknown}) {
       if (id != kNoToken && id >= pieces) {
-        return bad("vocab", fmt::format("names token {} of {}", id, pieces));
+        return bad("vocab", fmt::format("has token {}, expected a number below {}", id, pieces));
       }
     }
     for (const uint32_t id : vocab.end_tokens) {
-      if (id >= pieces) return bad("vocab.end_tokens", fmt::format("names token {} of {}", id, pieces));
+      if (id >= pieces)
+        return bad("vocab.end_tokens", fmt::format("has token {}, expected a number below {}", id, pieces));
     }
     for (const AddedToken& added : vocab.added_tokens.value_or(std::vector<AddedToken>())) {
       if (added.token >= pieces)
-        return bad("vocab.added_tokens", fmt::format("names token {} of {}", added.token, pieces));
+        return bad("vocab.added_tokens",
+                   fmt::format("has token {}, expected a number below {}", added.token, pieces));
     }
     return {};
   }
@@ -73,8 +76,8 @@ class Checker {
                                       extent.bytes, kPieceAlignment));
       }
       if (extent.offset < end) {
-        return bad(key(),
-                   fmt::format("starts at {}, inside the one before, which ends at {}", extent.offset, end));
+        return bad(key(), fmt::format("starts at {}, inside the extent before it, which ends at {}",
+                                      extent.offset, end));
       }
       if (extent.offset > manifest_.data_bytes || extent.bytes > manifest_.data_bytes - extent.offset) {
         return bad(key(), fmt::format("has offset {} and {} bytes, outside the {} bytes of data",
@@ -92,7 +95,7 @@ class Checker {
   template <class Key>
   Status use(uint64_t extent, uint64_t bytes, bool aligned, Key key) {
     if (extent >= used_.size()) {
-      return bad(key(), fmt::format("needs extent {}, there are {}", extent, used_.size()));
+      return bad(key(), fmt::format("uses extent {}, expected a number below {}", extent, used_.size()));
     }
     if (used_[extent]) return bad(key(), fmt::format("shares extent {} with another", extent));
     used_[extent] = true;
@@ -127,12 +130,12 @@ class Checker {
 
   Status check_sites() {
     if (manifest_.layout != Layout::neuron && manifest_.bundling != Bundling::row_column) {
-      return bad("bundling", fmt::format("is '{}', layout {} has no bundles", name(manifest_.bundling),
+      return bad("bundling", fmt::format("is '{}', but layout {} has no bundles", name(manifest_.bundling),
                                          name(manifest_.layout)));
     }
     // A manifest with a mixture in this layout would have the sites of layout row.
     if (manifest_.layout == Layout::neuron && manifest_.config.is_mixture())
-      return bad("layout", "is 'neuron', which a mixture has not");
+      return bad("layout", "is 'neuron', which is not supported for a mixture");
     for (size_t i = 0; i < manifest_.sites.size(); ++i)
       TIERD_TRY(check_site(fmt::format("sites[{}]", i), manifest_.sites[i]));
     for (size_t i = 0; i < manifest_.editions.size(); ++i)
@@ -143,11 +146,11 @@ class Checker {
   Status check_edition(const std::string& key, size_t i) {
     const StoredSite& edition = manifest_.editions[i];
     if (!may_have_editions(edition))
-      return bad(key, fmt::format("is of {}, which is stored in one encoding alone", edition.name));
+      return bad(key, fmt::format("is an edition of {}, which can have one encoding only", edition.name));
     const bool first = i == 0 || manifest_.editions[i - 1].edition_of != edition.edition_of;
     const StoredSite& before = first ? manifest_.sites[edition.edition_of] : manifest_.editions[i - 1];
     if (!has_fewer_bits(edition.encodings, before.encodings)) {
-      return bad(key + ".encodings", fmt::format("have no fewer bits than {}, the edition before",
+      return bad(key + ".encodings", fmt::format("have no fewer bits than {}, the edition before it",
                                                  name(before.encodings.front())));
     }
     return check_site(key, edition);
@@ -158,11 +161,12 @@ class Checker {
       return bad(key + ".encoding_error", fmt::format("is {}, expected a share", *site.encoding_error));
     }
     if (!site.encoding_error && site.columns_of_blocks())
-      return bad(key + ".encoding_error", "is null, but its columns are encoded anew");
+      return bad(key + ".encoding_error", "is null, but its columns were converted to another encoding");
     if (site.n_column_parts() != 0 && site.encodings.mixed())
-      return bad(key + ".encodings", "differ, expected one of all: columns have one encoding");
+      return bad(key + ".encodings", "differ, expected one encoding for all columns");
     if (site.n_column_parts() != 0 && is_k_quant(site.encodings.front()))
-      return bad(key + ".encodings", fmt::format("{} goes with rows alone", name(site.encodings.front())));
+      return bad(key + ".encodings",
+                 fmt::format("{} is supported for rows only", name(site.encodings.front())));
     for (size_t part = 0; part < site.parts.size(); ++part) {
       if (is_cut_into<Columns>(site.cut)) break;  // columns are padded with zeros
       const uint32_t cols = site.columns_of(part);
@@ -181,20 +185,23 @@ class Checker {
   }
 
   Status check_compressed(const std::string& key, const StoredSite& site) const {
-    if (manifest_.compression != site.compression) return bad(key + ".compression", "is not the store's");
+    if (manifest_.compression != site.compression)
+      return bad(key + ".compression", "differs from the store's");
     if (manifest_.layout == Layout::channel_group || site.pieces > 1)
-      return bad(key + ".compression", "goes with neurons that are stored in one piece");
+      return bad(key + ".compression", "is set, but the neurons are not stored in one piece");
     if (site.compression == Compression::codec) return check_sizes_by_codec(key, site);
     const auto bitmap = Bitmap::of(site.cut, site.encodings);
     if (!bitmap)
-      return bad(key + ".compression", fmt::format("does not go with {}", name(site.encodings.front())));
+      return bad(key + ".compression", fmt::format("is not supported with {}", name(site.encodings.front())));
     for (uint32_t i = 0; i < site.neurons(); ++i) {
       const uint64_t dense = site.dense_bytes(i), bits = bitmap->bits_bytes(dense),
                      bytes = site.compressed[i];
       if (bytes >= bits && bytes <= bits + dense && (bytes - bits) % bitmap->element_bytes == 0) continue;
-      return bad(fmt::format("{}.compressed", key),
-                 fmt::format("neuron {} has {} bytes, expected {} of bits and whole elements of {} up to {}",
-                             i, bytes, bits, bitmap->element_bytes, bits + dense));
+      return bad(
+          fmt::format("{}.compressed", key),
+          fmt::format(
+              "neuron {} has {} bytes, expected {} bytes of bits plus a multiple of {}, at most {} in all", i,
+              bytes, bits, bitmap->element_bytes, bits + dense));
     }
     return {};
   }
@@ -220,8 +227,9 @@ class Checker {
     for (size_t part = 0; site.encodings.mixed() && part + 1 < rows.stacked.size(); ++part) {
       if (rows.stacked[part] % rows.rows != 0) {
         return bad(key + ".rows_per_neuron",
-                   fmt::format("is {}, which does not divide the {} rows of {}: parts differ in encoding",
-                               rows.rows, rows.stacked[part], site.parts[part].tensor));
+                   fmt::format(
+                       "is {}, expected a divisor of the {} rows of {}, because its parts differ in encoding",
+                       rows.rows, rows.stacked[part], site.parts[part].tensor));
       }
     }
     return {};
@@ -233,13 +241,15 @@ class Checker {
         site.first_extent == target.first_extent &&
         std::get<Rows>(site.cut).rows == std::get<Rows>(target.cut).rows)
       return {};
-    return bad(key, fmt::format("shares the weights of {}, which is laid out otherwise", target.name));
+    return bad(key, fmt::format("shares the weights of {}, but differs from it in encoding, extents or rows",
+                                target.name));
   }
 
   Status use_neurons(const StoredSite& site) {
     if (site.end_extent() > used_.size()) {
-      return bad(fmt::format("{} first_extent", site.name),
-                 fmt::format("needs extent {}, there are {}", site.end_extent() - 1, used_.size()));
+      return bad(
+          fmt::format("{} first_extent", site.name),
+          fmt::format("uses extent {}, expected a number below {}", site.end_extent() - 1, used_.size()));
     }
     for (uint64_t extent = site.first_extent; extent < site.end_extent(); ++extent) {
       const auto held = site.held_by(static_cast<uint32_t>(extent));

@@ -99,7 +99,7 @@ Status read_compressed(const JsonFields& fields, uint64_t extents, const Manifes
   TIERD_TRY(fields.read("compression", text));
   if (text != manifest.compression_name() || manifest.compression == Compression::none)
     return fields.error("compression",
-                        fmt::format("is '{}', the store's is '{}'", text, manifest.compression_name()));
+                        fmt::format("is '{}', but '{}' for the store", text, manifest.compression_name()));
   site.compression = manifest.compression;
   TIERD_TRY(fields.read_each("compressed", [&](const json& value, size_t index) -> Status {
     const bool numbers = value.is_array() && value.size() == 2 && value[0].is_number_unsigned() &&
@@ -109,13 +109,14 @@ Status read_compressed(const JsonFields& fields, uint64_t extents, const Manifes
     const auto bytes = value[0].get<uint64_t>(), count = value[1].get<uint64_t>();
     const uint64_t most = std::min<uint64_t>(site.neurons(), extents) - site.compressed.size();
     if (count > most || bytes == 0 || bytes > UINT32_MAX)
-      return fields.error(key, fmt::format("is {} neurons of {} bytes", count, bytes));
+      return fields.error(
+          key, fmt::format("has {} neurons of {} bytes, more than the site or the store has", count, bytes));
     site.compressed.insert(site.compressed.end(), count, static_cast<uint32_t>(bytes));
     return {};
   }));
   if (site.compressed.size() == site.neurons()) return {};
   return fields.error("compressed",
-                      fmt::format("are {} neurons, expected {}", site.compressed.size(), site.neurons()));
+                      fmt::format("has {} neurons, expected {}", site.compressed.size(), site.neurons()));
 }
 
 // Reads the stored facts about `site`, whose shape follows from the model.
@@ -138,7 +139,7 @@ Status from_json(const JsonFields& fields, uint64_t extents, const Manifest& man
   }));
   if (read == site.parts.size())
     return fields.has("compression") ? read_compressed(fields, extents, manifest, site) : Status();
-  return fields.error("encodings", fmt::format("are {}, expected {}", read, site.parts.size()));
+  return fields.error("encodings", fmt::format("has {} elements, expected {}", read, site.parts.size()));
 }
 
 Status from_json(const JsonFields& fields, ResidentTensor& tensor) {
@@ -180,7 +181,8 @@ Status read_extents(const JsonFields& top, std::string_view checksums, std::vect
     return {};
   }));
   if (out.size() == expected) return {};
-  return top.error("extents", fmt::format("are {}, there are {} checksums", out.size(), expected));
+  return top.error(
+      "extents", fmt::format("has {} extents, expected one for each of {} checksums", out.size(), expected));
 }
 
 Status read_layer_group(const JsonFields& top, uint32_t& out) {
@@ -206,15 +208,16 @@ Status read_sites(const JsonFields& top, std::string_view file, uint64_t extents
     return top.error("model", valid.error().detail);
   if (manifest.experts == ExpertCut::channels &&
       (manifest.layout != Layout::channel_group || !manifest.config.is_mixture()))
-    return top.error("experts", "is 'channels', which goes with mixtures in layout channel-group");
+    return top.error("experts",
+                     "is 'channels', which is supported for mixtures in layout channel-group only");
   // Otherwise a step would look up an order of down's channels that the store does not have.
   if (manifest.config.expert_order &&
       (!manifest.config.channel_order || manifest.experts != ExpertCut::channels))
-    return top.error("model.expert_order", "is true, which goes with channel_order and experts in channels");
+    return top.error("model.expert_order", "is true, which requires channel_order and experts in channels");
   TIERD_ASSIGN(const json* listed, top.member("sites"));
   const uint64_t expected = n_sites(manifest.config, manifest.layout, manifest.experts);
   if (listed->is_array() && listed->size() != expected)
-    return top.error("sites", fmt::format("are {}, expected {}", listed->size(), expected));
+    return top.error("sites", fmt::format("has {} elements, expected {}", listed->size(), expected));
   if (listed->is_array()) {
     manifest.sites = site_shapes(manifest.config, manifest.layout, manifest.bundling, manifest.layer_group,
                                  manifest.experts);
@@ -250,8 +253,10 @@ Status check_checksums(const JsonFields& top, std::string_view checksums, std::s
   TIERD_TRY(top.read("checksums", expected));
   const std::string found = checksum_text(checksum(checksums));
   if (found != expected) {
-    return Error{Code::corrupt, std::string(file),
-                 fmt::format("has checksum {}, the manifest says {}: the store is damaged", found, expected)};
+    return Error{
+        Code::corrupt, std::string(file),
+        fmt::format("has checksum {}, but {} by the manifest: the store is damaged; convert the model again",
+                    found, expected)};
   }
   if (checksums.size() % sizeof(uint64_t) == 0) return {};
   return Error{Code::corrupt, std::string(file),
@@ -261,13 +266,14 @@ Status check_checksums(const JsonFields& top, std::string_view checksums, std::s
 Status check_first_line(std::string_view text, std::string_view file) {
   if (text.size() < kFirstLineBytes || !text.starts_with(kChecksumHead) ||
       text.substr(kFirstLineBytes - kChecksumTail.size(), kChecksumTail.size()) != kChecksumTail) {
-    return Error{Code::corrupt, std::string(file), "does not start with the line of its checksum"};
+    return Error{Code::corrupt, std::string(file), "does not start with a line that has its checksum"};
   }
   const std::string_view found = text.substr(kChecksumHead.size(), 16);
   const std::string expected = checksum_text(checksum(text.substr(kFirstLineBytes)));
   if (found == expected) return {};
   return Error{Code::corrupt, std::string(file),
-               fmt::format("its text has checksum {}, its first line says {}: the manifest is damaged",
+               fmt::format("its text has checksum {}, but {} by its first line: the manifest is damaged; "
+                           "convert the model again",
                            expected, found)};
 }
 
@@ -276,7 +282,7 @@ Status check_version(const JsonFields& top, std::string_view file) {
   TIERD_TRY(top.read("format", format));
   if (format < kFormatWithoutEditions || format > kStoreFormat) {
     return Error{Code::unsupported, std::string(file),
-                 fmt::format("format: is {}, this program reads {} to {}; convert the model again", format,
+                 fmt::format("format: is {}, expected {} to {}; convert the model again", format,
                              kFormatWithoutEditions, kStoreFormat)};
   }
   return {};
@@ -287,9 +293,8 @@ Status read_layout(const JsonFields& top, std::string_view file, Layout& out) {
   TIERD_TRY(top.read("layout", text));
   const auto layout = by_name<Layout>(text);
   if (!layout) {
-    return Error{
-        Code::unsupported, std::string(file),
-        fmt::format("layout: is '{}', this program reads 'row', 'neuron' and 'channel-group'", text)};
+    return Error{Code::unsupported, std::string(file),
+                 fmt::format("layout: is '{}', expected 'row', 'neuron' or 'channel-group'", text)};
   }
   out = *layout;
   return {};
@@ -311,10 +316,8 @@ Status read_compression(const JsonFields& top, std::string_view file, Manifest& 
     return {};
   }
   if (!is_codec_name(text)) {
-    return Error{
-        Code::unsupported, std::string(file),
-        fmt::format("compression: is '{}', this program reads 'none', 'bitmap' and the name of a codec",
-                    text)};
+    return Error{Code::unsupported, std::string(file),
+                 fmt::format("compression: is '{}', expected 'none', 'bitmap' or the name of a codec", text)};
   }
   out.compression = Compression::codec;
   out.codec = std::move(text);
@@ -331,7 +334,7 @@ Status read_bundling(const JsonFields& top, std::string_view file, Bundling& out
   const auto bundling = by_name<Bundling>(text);
   if (!bundling) {
     return Error{Code::unsupported, std::string(file),
-                 fmt::format("bundling: is '{}', this program reads 'row-column' and 'none'", text)};
+                 fmt::format("bundling: is '{}', expected 'row-column' or 'none'", text)};
   }
   out = *bundling;
   return {};

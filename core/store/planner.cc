@@ -135,10 +135,9 @@ Status check_options(const WriteOptions& options) {
                              kDirectIoAlignment, kLargestNeuronBytes)};
   }
   if (options.layout != Layout::neuron && options.bundling != Bundling::row_column) {
-    return Error{
-        Code::invalid_argument, "bundling",
-        fmt::format("'{}' is about bundles, which layout {} does not have; it goes with layout neuron",
-                    name(options.bundling), name(options.layout))};
+    return Error{Code::invalid_argument, "bundling",
+                 fmt::format("'{}' applies to bundles, which layout {} does not have; expected layout neuron",
+                             name(options.bundling), name(options.layout))};
   }
   if (options.layer_group < 1 || options.layer_group > kMostLayersOfGroup) {
     return Error{Code::invalid_argument, "layer_group",
@@ -146,18 +145,21 @@ Status check_options(const WriteOptions& options) {
                              kMostLayersOfGroup)};
   }
   if (options.layout != Layout::channel_group && options.layer_group != 1) {
-    return Error{Code::invalid_argument, "layer_group",
-                 fmt::format("groups of {} layers go with layout channel-group, not with {}",
-                             options.layer_group, name(options.layout))};
+    return Error{
+        Code::invalid_argument, "layer_group",
+        fmt::format("groups of {} layers are not supported in layout {}; expected layout channel-group",
+                    options.layer_group, name(options.layout))};
   }
   if (options.layout != Layout::channel_group && options.experts != ExpertCut::whole) {
     return Error{Code::invalid_argument, "experts",
-                 fmt::format("in channels go with layout channel-group, not with {}", name(options.layout))};
+                 fmt::format("in channels are not supported in layout {}; expected layout channel-group",
+                             name(options.layout))};
   }
   if (options.compression != Compression::none &&
       (options.layout == Layout::channel_group || options.bundling == Bundling::none)) {
     return Error{Code::invalid_argument, "compression",
-                 fmt::format("'{}' goes with layouts row and neuron, whose neurons are stored in one piece",
+                 fmt::format("'{}' requires neurons that are stored in one piece; expected layout row, or "
+                             "layout neuron with bundling row-column",
                              options.codec != nullptr ? options.codec->name() : name(options.compression))};
   }
   return {};
@@ -177,17 +179,18 @@ Status check_extent_count(const Manifest& plan) {
   const uint64_t bytes = extents * kBytesOfExtent;
   if (extents <= kMost && bytes > left.left_bytes) {
     return Error{Code::no_space, "layout",
-                 fmt::format("'{}' makes {} extents of this model, whose tables take {}, and {} leaves {}",
+                 fmt::format("'{}' needs {} extents for this model, whose tables take {}, but {} leaves {}",
                              name(plan.layout), extents, format_bytes(static_cast<double>(bytes)),
                              left.source, format_bytes(static_cast<double>(left.left_bytes)))};
   }
   if (extents <= kMost) return {};
-  return Error{Code::unsupported, "layout",
-               fmt::format("'{}' makes {} extents of this model, supported are up to {}{}", name(plan.layout),
-                           extents, kMost,
-                           plan.experts == ExpertCut::channels
-                               ? "; of experts that are kept whole there are fewer (--experts, model.experts)"
-                               : "")};
+  return Error{
+      Code::unsupported, "layout",
+      fmt::format("'{}' needs {} extents for this model, expected at most {}{}", name(plan.layout), extents,
+                  kMost,
+                  plan.experts == ExpertCut::channels
+                      ? "; keep experts whole for fewer extents (--experts whole, --set model.experts=whole)"
+                      : "")};
 }
 
 }  // namespace
@@ -286,19 +289,19 @@ Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorIn
   TIERD_CHECK((options.compression == Compression::codec) == (options.codec != nullptr));
   TIERD_TRY(check_options(options));
   if (config.channel_order && options.layout != Layout::channel_group) {
-    return Error{Code::invalid_argument, "model.order",
-                 fmt::format("is one of channels, which layout {} does not have; it goes with channel-group",
-                             name(options.layout))};
+    return Error{
+        Code::invalid_argument, "model.order",
+        fmt::format("is an order of channels, which layout {} does not have; expected layout channel-group",
+                    name(options.layout))};
   }
   if (!config.is_mixture() && options.experts != ExpertCut::whole) {
     return Error{Code::invalid_argument, "experts",
-                 fmt::format("are asked for in {}, and this model is no mixture", name(options.experts))};
+                 fmt::format("are set to '{}', but this model is not a mixture", name(options.experts))};
   }
   if (config.is_mixture() && options.layout == Layout::neuron) {
     return Error{Code::unsupported, "layout",
-                 "'neuron' cuts a layer's one feed-forward network, and this model is a mixture, whose "
-                 "experts are kept whole: "
-                 "--layout row (--set model.layout=row), or tierd --config configs/moe-streaming.toml"};
+                 "'neuron' is not supported for a mixture, whose experts stay whole; use --layout row (--set "
+                 "model.layout=row), or tierd --config configs/moe-streaming.toml"};
   }
   const TensorTable table(tensors);
   Manifest plan;
@@ -318,9 +321,9 @@ Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorIn
   TIERD_TRY(check_extent_count(plan));  // with the editions
   for (const StoredSite& site : plan.sites) {
     if (!is_cut_into<Experts>(site.cut) || site.neuron_bytes(0) <= kLargestExpertBytes) continue;
-    return Error{Code::unsupported, site.name,
-                 fmt::format("experts of {} bytes, supported are up to {}", site.neuron_bytes(0),
-                             kLargestExpertBytes)};
+    return Error{
+        Code::unsupported, site.name,
+        fmt::format("experts of {} bytes, expected at most {}", site.neuron_bytes(0), kLargestExpertBytes)};
   }
   for (const StoredSite* site : std::as_const(plan).stored()) plan.tensor_bytes += site->tensor_bytes();
   // Resident tensors come first: they are read at the start, and one step then reads the rest forwards.
@@ -369,7 +372,7 @@ Result<Manifest> plan_store(const TensorSource& source, const WriteOptions& opti
     const uint64_t bytes = vocab->pieces.size() * kBytesOfPiece;
     if (const MemoryLimit left = memory_left(); bytes > left.left_bytes) {
       return Error{Code::no_space, source.path(),
-                   fmt::format("its tokenizer of {} pieces takes {}, and {} leaves {}", vocab->pieces.size(),
+                   fmt::format("its tokenizer of {} pieces takes {}, but {} leaves {}", vocab->pieces.size(),
                                format_bytes(static_cast<double>(bytes)), left.source,
                                format_bytes(static_cast<double>(left.left_bytes)))};
     }

@@ -10,8 +10,7 @@
 namespace tierd {
 
 Result<std::unique_ptr<TensorSource>> open_source(const std::string& path, const SourceOptions& options) {
-  if (is_store(path))
-    return Error{Code::invalid_argument, path, "is a store already, expected a model to read"};
+  if (is_store(path)) return Error{Code::invalid_argument, path, "is a store, expected a model to convert"};
   TIERD_ASSIGN(std::unique_ptr<TensorSource> source,
                open_model_file(path, {options.tokenizer, options.zeros_percent}));
   if (options.order.empty()) return source;

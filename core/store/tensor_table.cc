@@ -12,7 +12,7 @@ TensorTable::TensorTable(std::span<const TensorInfo> tensors) {
 
 Result<const TensorInfo*> TensorTable::get(const std::string& name, uint64_t rows, uint64_t cols) const {
   const auto found = by_name_.find(name);
-  if (found == by_name_.end()) return Error{Code::invalid_argument, name, "the source lacks this tensor"};
+  if (found == by_name_.end()) return Error{Code::invalid_argument, name, "the model has no such tensor"};
   const TensorInfo& tensor = *found->second;
   if (tensor.rows != rows || tensor.cols != cols) {
     return Error{Code::invalid_argument, name,
@@ -20,7 +20,7 @@ Result<const TensorInfo*> TensorTable::get(const std::string& name, uint64_t row
   }
   if (cols % block_values(tensor.encoding) != 0) {
     return Error{Code::unsupported, name,
-                 fmt::format("rows of {} columns cannot be {}: not a multiple of {}", cols,
+                 fmt::format("rows of {} columns cannot be {}, which needs a multiple of {}", cols,
                              tierd::name(tensor.encoding), block_values(tensor.encoding))};
   }
   return &tensor;

@@ -115,7 +115,7 @@ Result<WriterLimits> within_memory(WriterLimits limits, const Manifest& plan, co
   const uint64_t least = tables + kBatchesInMemory * largest;
   if (left.left_bytes < least) {
     return Error{Code::no_space, directory,
-                 fmt::format("converting takes at least {}, and {} leaves {}",
+                 fmt::format("converting takes at least {} of memory, but {} leaves {}",
                              format_bytes(static_cast<double>(least)), left.source,
                              format_bytes(static_cast<double>(left.left_bytes)))};
   }
@@ -168,10 +168,10 @@ class StoreWriter {
     if (opened.ok()) TIERD_TRY(check_own(*opened));
     TIERD_ASSIGN(folder_, std::move(opened));
     if (flock(folder_.descriptor(), LOCK_EX | LOCK_NB) != 0) {
-      if (errno == EWOULDBLOCK) return Error{Code::busy, partial_, "another run is writing this store"};
+      if (errno == EWOULDBLOCK) return Error{Code::busy, partial_, "another process is writing this store"};
       if (!has_no_locks(errno)) return disk_error(partial_, "locking it");
-      spdlog::warn("{}: cannot be locked ({}); no other run may write this store meanwhile", partial_,
-                   std::generic_category().message(errno));
+      spdlog::warn("{}: cannot be locked ({}); make sure that no other process writes this store now",
+                   partial_, std::generic_category().message(errno));
     }
     struct stat ours {};
     struct stat there {};
@@ -234,7 +234,7 @@ class StoreWriter {
     const uint64_t done_bytes =
         next == 0 ? 0 : plan_.extents[next - 1].offset + plan_.extents[next - 1].bytes;
     if (next != 0 && !quiet_) {
-      say(fmt::format("{}: going on after {} of {}", partial_, format_bytes(static_cast<double>(done_bytes)),
+      say(fmt::format("{}: resuming after {} of {}", partial_, format_bytes(static_cast<double>(done_bytes)),
                       format_bytes(static_cast<double>(plan_.data_bytes))));
     }
     const CompressedPacker packer(source_, plan_, codec_);
@@ -290,7 +290,7 @@ class StoreWriter {
       looked_at += extent.bytes;
     }
     if (intact) return {};
-    if (!quiet_) say(fmt::format("{}: does not match its checkpoint, starting over", partial_));
+    if (!quiet_) say(fmt::format("{}: does not match its checkpoint; conversion starts again", partial_));
     return progress_->clear(disk_);
   }
 
@@ -316,7 +316,7 @@ class StoreWriter {
       bytes += site->tensor_bytes();
     }
     if (lossy.empty()) return {};
-    Progress shown("measuring what was lost", bytes, quiet_);
+    Progress shown("measuring the loss of encoding", bytes, quiet_);
     std::vector<Status> measured(lossy.size());
     std::mutex shows;
     std::atomic<size_t> taken = 0;
@@ -384,24 +384,22 @@ Result<bool> holds_store(const std::string& directory, const Manifest& plan, con
     return Error{Code::invalid_argument, directory, std::move(detail)};
   };
   if (failed) return Error{Code::io_error, directory, failed.message()};
-  if (!fs::is_directory(status)) return refuse("is there and is not a folder");
+  if (!fs::is_directory(status)) return refuse("is not a folder");
   if (fs::is_empty(directory, failed)) return false;
   if (failed) return Error{Code::io_error, directory, failed.message()};
   const auto found = read_manifest(directory);
   if (found.code() == Code::not_found)
-    return refuse("is not empty and holds no store; choose another folder");
+    return refuse("is not empty and is not a store; choose another folder");
   if (!found.ok()) {
-    return refuse(
-        fmt::format("holds a damaged store ({}); remove it to convert again", found.error().line()));
+    return refuse(fmt::format("is a damaged store ({}); remove it to convert again", found.error().line()));
   }
   if (tierd::plan_text(*found) == plan_text) return true;
   if (found->provenance.fingerprint != plan.provenance.fingerprint) {
-    return refuse(
-        fmt::format("holds a store made from {}, or from files since changed; remove it or choose "
-                    "another folder",
-                    found->provenance.source));
+    return refuse(fmt::format(
+        "is a store of {}, or of an earlier version of the model's files; remove it or choose another folder",
+        found->provenance.source));
   }
-  return refuse("holds a store of this source in another layout; remove it or choose another folder");
+  return refuse("is a store of this model with other settings; remove it or choose another folder");
 }
 
 Status write_store_on(Disk& disk, const TensorSource& source, const std::string& directory,

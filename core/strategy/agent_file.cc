@@ -21,13 +21,13 @@ Status check_pools(const AgentChoice& choice, const AgentContext& context) {
     const bool aligned = reinterpret_cast<uintptr_t>(bytes.data()) % kDirectIoAlignment == 0;
     if (bytes.size() >= wanted && aligned) return {};
     return file_fault(choice.origin,
-                      fmt::format("could not be made: its {} have {} B, {} B at a multiple of {} "
-                                  "were expected",
+                      fmt::format("could not be created: its {} have {} B, expected {} B at a multiple of {}",
                                   what, bytes.size(), wanted, kDirectIoAlignment));
   };
   if (is_apart(*choice.entry)) {
     if (!context.pools.memory(task.memory).empty())
-      return file_fault(choice.origin, "could not be made: it registered a memory that nobody else reaches");
+      return file_fault(choice.origin,
+                        "could not be created: it registered a memory that no other agent can access");
   } else {
     TIERD_TRY(check("arena, staging and tensors", context.pools.memory(task.memory),
                     task.arena_bytes + task.staging_bytes + task.tensor_bytes));
@@ -52,7 +52,7 @@ Status check_agent(const AgentEntry& entry, const std::string& origin, std::stri
   if (entry.size < kLeastSize) return too_short();
   if (entry.build_id == nullptr || std::string_view(entry.build_id) != TIERD_BUILD_ID) {
     return file_fault(origin,
-                      fmt::format("was built for [{}], this is [{}]: build it anew against this tierd",
+                      fmt::format("was built for [{}], expected [{}]; build it again against this tierd",
                                   entry.build_id == nullptr ? "nothing" : entry.build_id, TIERD_BUILD_ID));
   }
   if (entry.size != sizeof(AgentEntry)) return too_short();
@@ -60,11 +60,11 @@ Status check_agent(const AgentEntry& entry, const std::string& origin, std::stri
   if (entry.summary == nullptr) return file_fault(origin, "its entry has no summary");
   if (entry.make == nullptr) return file_fault(origin, "its entry has no function 'make'");
   if (name != entry.name) {
-    return file_fault(origin, fmt::format("calls itself agent '{}', by its file name agent '{}' was expected",
+    return file_fault(origin, fmt::format("its name is agent '{}', expected agent '{}' by its file name",
                                           entry.name, name));
   }
   if (entry.n_params != 0 && entry.params == nullptr)
-    return file_fault(origin, "declares parameters and has none");
+    return file_fault(origin, "declares parameters, but has no list of them");
   return check_declarations(as_plugin(entry), origin);
 }
 
@@ -94,16 +94,17 @@ Result<AgentChoice> choose_settings(const AgentEntry& entry, const std::string& 
 Result<MadeAgent> make_agent(const AgentChoice& choice, AgentContext& context) {
   context.settings = choice.settings;
   const auto failed = [&](std::string_view why) {
-    return file_fault(choice.origin, fmt::format("could not be made: {}", why));
+    return file_fault(choice.origin, fmt::format("could not be created: {}", why));
   };
   try {
     TIERD_ASSIGN(MadeAgent made, choice.entry->make(context));
-    if (made.agent == nullptr) return failed("make made no agent");
+    if (made.agent == nullptr) return failed("make returned no agent");
     if (made.agent->credits() == 0) return failed("it has no credits");
     if ((choice.entry->serves & serves(Op::run)) != 0 && made.products == nullptr) {
-      return failed("it serves 'run' and offers no products");
+      return failed("it serves 'run', but has no products");
     }
-    if (is_apart(*choice.entry) && !made.load) return failed("its memory is apart, and cannot be loaded");
+    if (is_apart(*choice.entry) && !made.load)
+      return failed("its memory is apart, but it has no function to load it");
     if (context.compute) TIERD_TRY(check_pools(choice, context));
     return made;
   } catch (const std::exception& error) {

@@ -90,7 +90,7 @@ class Codec::Instance {
     if (code >= 0) return {};
     const std::string& said = made_->last_words();
     return refused(code == TIERD_E_INVALID ? Code::corrupt : Code::no_space,
-                   fmt::format("{}: answered {}{}{}", what, code, said.empty() ? "" : ": ", said));
+                   fmt::format("{}: returned {}{}{}", what, code, said.empty() ? "" : ": ", said));
   }
 
   std::unique_ptr<StrategyInstance> made_;
@@ -117,7 +117,7 @@ Result<std::unique_ptr<Codec>> Codec::create(StrategyChoice choice) {
   std::unique_ptr<Codec> codec(new Codec(std::move(choice)));
   const StrategyChoice& chosen = codec->choice_;
   if (chosen.plugin->lossy != 0 || chosen.parameters.lossy())
-    return Error{Code::plugin_fault, chosen.origin, "is lossy, which a codec may not be"};
+    return Error{Code::plugin_fault, chosen.origin, "is lossy, expected a lossless codec"};
   TIERD_TRY(read_table(*chosen.plugin, chosen.origin, codec->table_));
   TIERD_ASSIGN(auto first, Instance::make(chosen, codec->table_, codec->world_));
   codec->give_back(std::move(first));

@@ -127,11 +127,11 @@ Status check_declarations(const tierd_plugin& plugin, const std::string& origin)
                    fmt::format("its parameter {} {}", p.name == nullptr ? std::to_string(i) : p.name, what)};
     };
     if (p.name == nullptr || !is_key(p.name)) {
-      return fault("has no sound name: letters, digits and '_' were expected");
+      return fault("has an invalid name, expected letters, digits and '_'");
     }
     if (std::find(names.begin(), names.end(), p.name) != names.end()) return fault("is declared twice");
     names.emplace_back(p.name);
-    if (p.type > TIERD_PARAM_TEXT) return fault(fmt::format("has type {}, which is not known here", p.type));
+    if (p.type > TIERD_PARAM_TEXT) return fault(fmt::format("has the unknown type {}", p.type));
     if (p.help == nullptr) return fault("has no help");
     if (p.standard == nullptr) return fault("has no default");
     const std::optional<Value> standard = parse_standard(p);

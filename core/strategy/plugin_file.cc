@@ -75,10 +75,10 @@ Result<const tierd_plugin*> load_plugin(const std::string& path, std::string_vie
 Status check_plugin(const tierd_plugin& plugin, const std::string& origin, std::string_view kind,
                     std::string_view name) {
   if (plugin.abi_major != TIERD_ABI_MAJOR) {
-    return file_fault(origin,
-                      fmt::format("was built for version {}.{} of the plugin interface, {}.{} is spoken "
-                                  "here: build it anew",
-                                  plugin.abi_major, plugin.abi_minor, TIERD_ABI_MAJOR, TIERD_ABI_MINOR));
+    return file_fault(
+        origin,
+        fmt::format("was built for version {}.{} of the plugin interface, expected {}.{}; build it again",
+                    plugin.abi_major, plugin.abi_minor, TIERD_ABI_MAJOR, TIERD_ABI_MINOR));
   }
   if (plugin.size < kLeastDescriptor) {
     return file_fault(origin, fmt::format("its descriptor has {} B, at least {} B were expected", plugin.size,
@@ -96,14 +96,14 @@ Status check_plugin(const tierd_plugin& plugin, const std::string& origin, std::
   if (plugin.destroy == nullptr) return file_fault(origin, "its descriptor has no function 'destroy'");
   if (plugin.extension == nullptr) return file_fault(origin, "its descriptor has no function 'extension'");
   if (kind != plugin.kind || name != plugin.name) {
-    return file_fault(origin, fmt::format("calls itself {} '{}', by its file name {} '{}' was expected",
+    return file_fault(origin, fmt::format("its name is {} '{}', expected {} '{}' by its file name",
                                           plugin.kind, plugin.name, kind, name));
   }
   if (plugin.n_params != 0) {
-    if (plugin.params == nullptr) return file_fault(origin, "declares parameters and has none");
+    if (plugin.params == nullptr) return file_fault(origin, "declares parameters, but has no list of them");
     if (plugin.param_size < kLeastParam) {
       return file_fault(origin,
-                        fmt::format("its parameters are declared in {} B each, at least {} B were expected",
+                        fmt::format("its parameter declarations have {} B each, at least {} B were expected",
                                     plugin.param_size, kLeastParam));
     }
   }

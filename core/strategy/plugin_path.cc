@@ -73,9 +73,8 @@ Result<std::string> PluginPath::find(std::string_view kind, std::string_view nam
                                      std::string_view named_at) const {
   const std::string key = named_at.empty() ? fmt::format("{}.name", kind) : std::string(named_at);
   if (!is_name(name)) {
-    return Error{
-        Code::invalid_argument, key,
-        fmt::format("'{}' is no name of a plugin: letters, digits, '-' and '_' were expected", name)};
+    return Error{Code::invalid_argument, key,
+                 fmt::format("'{}' is not a plugin's name; expected letters, digits, '-' and '_'", name)};
   }
   std::vector<std::string> files;
   for (const std::string& folder : folders_) {
@@ -85,8 +84,9 @@ Result<std::string> PluginPath::find(std::string_view kind, std::string_view nam
   }
   if (files.size() == 1) return files.front();
   if (files.size() > 1) {
-    return Error{Code::invalid_argument, key,
-                 fmt::format("there are several: {}; leave one on the plugin path", fmt::join(files, ", "))};
+    return Error{
+        Code::invalid_argument, key,
+        fmt::format("found several files: {}; keep one of them on the plugin path", fmt::join(files, ", "))};
   }
   const std::vector<Found> all = list();
   std::vector<std::string_view> known;

@@ -34,10 +34,10 @@ PluginWorld::PluginWorld(const SiteTable& sites, uint64_t seed, LinearFunction l
   for (size_t m = 0; m < topology.memories.size(); ++m) {
     const auto id = static_cast<MemoryId>(m + 1);
     const uint16_t unit = topology.unit_of(id);
-    all_memories_.push_back(
-        {sizeof(tierd_memory_view), id, topology.memories[m].over,
-         unit == Topology::kNoUnit ? TIERD_NO_UNIT : unit, topology.memories[m].name.c_str(), 0,
-         uint64_t{topology.memories[m].staging_blocks} * topology.memories[m].block_bytes, 0});
+    all_memories_.push_back({sizeof(tierd_memory_view), id, topology.memories[m].over,
+                             unit == kNoUnit ? TIERD_NO_UNIT : unit, topology.memories[m].name.c_str(), 0,
+                             uint64_t{topology.memories[m].staging_blocks} * topology.memories[m].block_bytes,
+                             0});
   }
   for (const tierd_memory_view& view : all_memories_) memory_views_.push_back(&view);
   for (uint32_t u = 0; u < topology.units.size(); ++u)

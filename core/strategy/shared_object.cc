@@ -41,9 +41,9 @@ bool is_cut_short(const std::string& path) {
 Result<const void*> load_symbol(const std::string& path, const ExportedSymbol& symbol) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) return Error{Code::not_found, path, "there is no such file"};
-  if (!std::filesystem::is_regular_file(path, ignored)) return file_fault(path, "is no file");
+  if (!std::filesystem::is_regular_file(path, ignored)) return file_fault(path, "is not a file");
   TIERD_TRY(check_code(path));
-  if (is_cut_short(path)) return file_fault(path, "is cut short: its end is missing");
+  if (is_cut_short(path)) return file_fault(path, "is truncated");
   // dlopen would search the library path for a name without a slash.
   const std::string file = std::filesystem::absolute(path, ignored).string();
   void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -54,9 +54,8 @@ Result<const void*> load_symbol(const std::string& path, const ExportedSymbol& s
   }
   const void* found = ::dlsym(library, symbol.name);
   if (found == nullptr) {
-    const std::string_view kind = symbol.kind;
-    return file_fault(path, fmt::format("is no {}: it does not export '{}' ({}(...) does)",
-                                        kind.substr(kind.find(' ') + 1), symbol.name, symbol.macro));
+    return file_fault(path, fmt::format("is not {}: it does not export '{}', which {}(...) defines",
+                                        symbol.kind, symbol.name, symbol.macro));
   }
   return found;
 }

@@ -104,10 +104,10 @@ Result<std::unique_ptr<StrategyInstance>> StrategyInstance::create(StrategyChoic
   if (code < 0) {
     instance->self_ = nullptr;  // an instance that could not be made is not destroyed
     const std::string& said = instance->last_words_;
-    if (said.empty()) return fault(fmt::format("create answered {}", code));
+    if (said.empty()) return fault(fmt::format("create returned {}", code));
     return fault(said, code_of_refusal(code));
   }
-  if (instance->self_ == nullptr) return fault("create made no instance");
+  if (instance->self_ == nullptr) return fault("create returned no instance");
   return instance;
 }
 

@@ -17,7 +17,7 @@ namespace {
 Status check_truth(const Strategy<tierd_predictor_1>& predictor, uint32_t caps, uint32_t measure_every) {
   const auto lacks = [&](std::string_view every) {
     return Error{Code::unsupported, fmt::format("predictor '{}'", predictor.name),
-                 fmt::format("learns from what was truly active: set scheduler.measure_every to {}", every)};
+                 fmt::format("needs the true active sets; set scheduler.measure_every to {}", every)};
   };
   if ((caps & TIERD_PREDICTOR_NEEDS_ALL_TRUTH) != 0 && measure_every != 1) return lacks("1");
   if ((caps & TIERD_PREDICTOR_NEEDS_TRUTH) != 0 && measure_every == 0) return lacks("a number of steps");
@@ -62,7 +62,7 @@ Result<std::vector<uint8_t>> StrategySet::scored(Strategy<tierd_predictor_1>& pr
     if (site.chosen() || (of_predictor & TIERD_PREDICTOR_SCORES) != 0) continue;
     const StrategyBase& who = level ? static_cast<StrategyBase&>(quantizer) : balancer;
     return Error{Code::unsupported, fmt::format("{} '{}'", who.kind, who.name),
-                 fmt::format("ranks neurons by their scores, and predictor '{}' gives none", predictor.name)};
+                 fmt::format("ranks neurons by their scores, but predictor '{}' has none", predictor.name)};
   }
   return scored;
 }

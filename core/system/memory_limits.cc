@@ -88,7 +88,7 @@ Status expect_memory(uint64_t bytes, const std::string& origin) {
   if (bytes <= limit.left_bytes) return {};
   return Error{
       Code::no_space, origin,
-      fmt::format("some {} of memory are needed, {} leaves {}", format_bytes(static_cast<double>(bytes)),
+      fmt::format("about {} of memory are needed, but {} leaves {}", format_bytes(static_cast<double>(bytes)),
                   limit.source, format_bytes(static_cast<double>(limit.left_bytes)))};
 }
 

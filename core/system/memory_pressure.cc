@@ -42,14 +42,14 @@ class Limit final : public PressureSource {
 Result<std::unique_ptr<PressureSource>> watch_stalls(const std::vector<std::string>& files,
                                                      const StallTrigger& trigger) {
   const std::string line = fmt::format("some {} {}", trigger.stall_us, trigger.window_us);
-  Error error{Code::unsupported, "memory pressure", "there is no file that tells of it"};
+  Error error{Code::unsupported, "memory pressure", "found no file of memory pressure"};
   for (const std::string& file : files) {
     const int opened = open(file.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
     // The terminating zero is written, too, as the kernel's documentation requires.
     if (opened >= 0 && write(opened, line.c_str(), line.size() + 1) >= 0)
       return std::unique_ptr<PressureSource>(std::make_unique<Stalls>(opened));
     error = {Code::unsupported, file,
-             fmt::format("does not take the trigger '{}': {}", line, std::strerror(errno))};
+             fmt::format("does not accept the trigger '{}': {}", line, std::strerror(errno))};
     if (opened >= 0) close(opened);
   }
   return error;
@@ -66,7 +66,7 @@ std::vector<std::string> stall_files() {
 Result<std::unique_ptr<PressureSource>> watch_limit(const ControlGroup& group, double share) {
   if (!used_share(group)) {
     return Error{Code::unsupported, group.directory,
-                 "this memory cgroup has no limit, or its files cannot be read: there is nothing to watch"};
+                 "this memory cgroup has no limit, or its files cannot be read"};
   }
   return std::unique_ptr<PressureSource>(std::make_unique<Limit>(group, share));
 }

@@ -52,14 +52,16 @@ DescribedReads measured_reads(TomlFields& flash) {
 // `depth` reads are in flight each takes t0_ns of the disk's time, so the latency of a single read is t0_ns *
 // depth.
 DescribedReads reads_by_request(TomlFields& flash) {
-  if (flash.has("reads")) flash.fail("reads", "and 'flash.t0_ns' both describe its reads; one may");
+  if (flash.has("reads")) flash.fail("reads", "and 'flash.t0_ns' are both set, expected one of them");
   if (flash.has("latency_ns"))
-    flash.fail("latency_ns", "is 'flash.t0_ns' times 'flash.depth', and is not given beside them");
+    flash.fail("latency_ns",
+               "is set together with 'flash.t0_ns' and 'flash.depth', whose product it is; leave it out");
   const double each = flash.number("t0_ns", 0, kMostDescribed);
   const double most = rate(flash, "bytes_per_second");
   const double cap = rate(flash, "cap_bytes_per_second");
   const uint32_t depth = flash.whole("depth", 1, kMostDepth);
-  if (cap > most) flash.fail("cap_bytes_per_second", "is more than 'flash.bytes_per_second'");
+  if (cap > most)
+    flash.fail("cap_bytes_per_second", "is more than 'flash.bytes_per_second', expected at most that");
   return {ReadCurve::of_requests(each * 1e-9, most, std::min(cap, most)),
           std::min(each * depth, kMostDescribed)};
 }
@@ -90,7 +92,7 @@ std::vector<KernelRate> coarse_rates(TomlFields& compute) {
 std::vector<KernelRate> read_rates(TomlFields& compute) {
   const bool coarse = compute.has("bytes_per_second") || compute.has("flops");
   if (coarse && !compute.has("rates")) return coarse_rates(compute);
-  if (coarse) compute.fail("rates", "and 'compute.bytes_per_second' both describe the processor; one may");
+  if (coarse) compute.fail("rates", "and 'compute.bytes_per_second' are both set, expected one of them");
   std::vector<KernelRate> rates;
   for (TomlFields& table : compute.tables("rates")) {
     const auto encoding = table.one_of<Encoding>("encoding");
@@ -126,7 +128,8 @@ std::vector<LinkDescription> read_links(TomlFields& machine) {
       return other.from == link.from && other.to == link.to;
     };
     if (std::ranges::any_of(all, same))
-      machine.fail("links", fmt::format("has two from '{}' to '{}'; one may", link.from, link.to));
+      machine.fail("links",
+                   fmt::format("has two from '{}' to '{}', expected at most one", link.from, link.to));
     all.push_back(std::move(link));
   }
   return all;

@@ -47,12 +47,12 @@ Result<NamedToml> read_machine_file(const std::string& name) {
   while (const toml::node* const node = file.table.get(kBase)) {
     const std::string base = node->value_or(std::string());
     if (!node->is_string() || base.empty())
-      return wrong("'base' is none; the name of a description is expected");
+      return wrong("'base' is not a string; the name of a description is expected");
     const auto below = read_named_toml(machines_folder(), base, "machine");
     if (!below.ok()) return wrong(fmt::format("'base': {}", below.error().line()));
     const fs::path path = file_itself(below->path);
     if (std::ranges::find(started_from, path) != started_from.end())
-      return wrong(fmt::format("'base': '{}' starts from itself", base));
+      return wrong(fmt::format("'base': '{}' is its own base, directly or through others", base));
     started_from.push_back(path);
     file.table.erase(kBase);
     add_missing(file.table, below->table);

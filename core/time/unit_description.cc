@@ -44,8 +44,8 @@ Ddr4Description read_dram(TomlFields dram) {
                                   .faw = cycles(dram, "t_faw")};
   dram.end();
   if (described.row_bytes % kDdr4BurstBytes != 0)
-    dram.fail("row_bytes",
-              fmt::format("is {}; whole bursts of {} are expected", described.row_bytes, kDdr4BurstBytes));
+    dram.fail("row_bytes", fmt::format("is {}; a multiple of the burst of {} is expected",
+                                       described.row_bytes, kDdr4BurstBytes));
   return described;
 }
 

@@ -164,8 +164,9 @@ Result<std::unique_ptr<UnitProcessor>> unit_processor(const ProcessorDescription
     const bool int8 = plan.int8_activations && is_quantized(encoding);
     const std::optional<KernelRate> rate = processor.rate(encoding, int8);
     if (!rate) {
-      return Error{Code::not_found, "compute.rates",
-                   fmt::format("no rate of {} x {} is described", name(encoding), int8 ? "int8" : "f32")};
+      return Error{
+          Code::not_found, "compute.rates",
+          fmt::format("the description has no rate for {} x {}", name(encoding), int8 ? "int8" : "f32")};
     }
     rates.push_back({*rate, processor.rate(encoding, false).value_or(*rate)});
   }

@@ -62,7 +62,7 @@ static const void* extension(const char* id) {
 }
 
 static const tierd_param params[] = {
-    {"most", TIERD_PARAM_INTEGER, 0, "1000000", 0, 1000000, NULL, "neurons kept of an edition"},
+    {"most", TIERD_PARAM_INTEGER, 0, "1000000", 0, 1000000, NULL, "number of neurons kept of an edition"},
 };
 
 TIERD_EXPORT const tierd_plugin tierd_plugin_entry = {TIERD_ABI_MAJOR,
@@ -71,7 +71,7 @@ TIERD_EXPORT const tierd_plugin tierd_plugin_entry = {TIERD_ABI_MAJOR,
                                                       "cache",
                                                       "first",
                                                       "1.0",
-                                                      "keeps what came first",
+                                                      "keeps the neurons that were loaded first",
                                                       NULL,
                                                       0,
                                                       params,

@@ -9,7 +9,7 @@
 namespace {
 
 constexpr tierd_param kParams[] = {
-    tierd::integer("most", "1000000", 0, 1000000, "neurons kept of an edition"),
+    tierd::integer("most", "1000000", 0, 1000000, "number of neurons kept of an edition"),
 };
 
 class First {
@@ -38,4 +38,6 @@ class First {
 
 }  // namespace
 
-TIERD_PLUGIN(tierd::with_params(tierd::cache<First>("first", "1.0", "keeps what came first"), kParams))
+TIERD_PLUGIN(tierd::with_params(tierd::cache<First>("first", "1.0",
+                                                    "keeps the neurons that were loaded first"),
+                                kParams))

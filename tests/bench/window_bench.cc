@@ -52,7 +52,7 @@ class MovingRange {
     site.n = neurons;
     site.label = kCutNumber<Bundles>;
     site.added = Bundles::kAdded;
-    site.run = Bundles::kRun;
+    site.stretch = Bundles::kRun;
     Edition edition;
     edition.slot_bytes = kNeuronBytes;
     edition.bytes.assign(neurons, kNeuronBytes);

@@ -134,7 +134,7 @@ TEST_F(AgentAuthor, OneOfOtherFlagsIsRefusedWithOneLine) {
   const Ended tried = run_program(installed("bin/tier-conform"), {agent()});
   EXPECT_EQ(tried.status, 2);
   EXPECT_THAT(tried.err, AllOf(testing::StartsWith(agent() + ": was built for [tierd "),
-                               HasSubstr("]: build it anew against this tierd\n")));
+                               HasSubstr("build it again against this tierd\n")));
   EXPECT_EQ(std::count(tried.err.begin(), tried.err.end(), '\n'), 1);
 }
 
@@ -143,10 +143,9 @@ TEST_F(AgentAuthor, OneThatServesNothingDoesNotReplaceFlash) {
       build(replaced(shown("simple.cc"), "tierd::serves(tierd::Op::read)", "0"), shown("CMakeLists.txt")));
   const Ended run = generate({"--plugin-path", built(), "--set", "tiers.flash.kind=simple"});
   EXPECT_EQ(run.status, 2);
-  EXPECT_EQ(
-      run.err.substr(std::min(run.err.size(), run.err.find("tiers: "))),
-      "tiers: no tier's agent serves 'read' ('simple' of tiers.flash, 'dram' of tiers.dram); one must, as "
-      "the agent 'flash' does (tiers.NAME.kind)\n");
+  EXPECT_EQ(run.err.substr(std::min(run.err.size(), run.err.find("tiers: "))),
+            "tiers: no tier's agent serves 'read' ('simple' of tiers.flash, 'dram' of tiers.dram); set the "
+            "agent of one tier to one that does, such as 'flash' (tiers.NAME.kind)\n");
 }
 
 TEST_F(AgentAuthor, TriesOursAndWhatIsNotThere) {

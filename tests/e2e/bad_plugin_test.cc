@@ -23,7 +23,7 @@ TEST_F(BadPlugins, AnExitIsNoEnd) {
     arguments.emplace_back(argument);
   const Ended run = run_tierd(arguments);
   EXPECT_EQ(run.status, 1) << run.err;
-  EXPECT_THAT(run.err, HasSubstr("has called exit() in the middle of the run"));
+  EXPECT_THAT(run.err, HasSubstr("tierd: a plugin or a library called exit() during the run"));
 }
 
 TEST_F(BadPlugins, OneThatLoopsIsNamedAndTheServerEnds) {
@@ -111,7 +111,7 @@ TEST_F(BadPlugins, SighupPutsTheFilesStrategyInTheOldOnesPlace) {
   }
   EXPECT_EQ(answer.status, 200u) << answer.body;
   EXPECT_EQ(get("/health").status, 200u);
-  EXPECT_THAT(end().err, HasSubstr("cache 'lru' is in force"));
+  EXPECT_THAT(end().err, HasSubstr("cache 'lru' is now used"));
 }
 
 }  // namespace

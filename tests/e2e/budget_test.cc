@@ -176,7 +176,7 @@ TEST_F(MovingBudget, WhatCannotBeIsRefusedAndNothingChanges) {
     if (token == 5) {
       const Status small = runtime.set_capacity("1000", false);
       EXPECT_EQ(small.code(), Code::no_space);
-      EXPECT_THAT(small.error().line(), HasSubstr("tiers.dram.capacity: 1.00 kB is too little now: "));
+      EXPECT_THAT(small.error().line(), HasSubstr("tiers.dram.capacity: 1.00 kB is too little: "));
       EXPECT_THAT(small.error().line(), HasSubstr("(" + std::to_string(least) + " bytes)"));
       EXPECT_EQ(runtime.set_capacity(std::to_string(least - 1), false).code(), Code::no_space);
       EXPECT_EQ(runtime.set_capacity("much", false).code(), Code::invalid_argument);

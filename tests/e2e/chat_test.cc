@@ -75,7 +75,7 @@ TEST_F(ChatTest, RefusesATemplateThatIsNotKnownWhole) {
   const std::string path = folder.write("m.gguf", model.bytes());
   const Ended refused = run_tierd({"-m", path, "-cnv", "-n", "1"});
   EXPECT_EQ(refused.status, 2);
-  EXPECT_THAT(refused.err, HasSubstr("not known whole"));
+  EXPECT_THAT(refused.err, HasSubstr("not identical to a known one"));
   EXPECT_THAT(refused.err, HasSubstr("--chat-template chatml"));
   // A prompt without a chat needs no template.
   const Ended prompt = run_tierd({"-m", path, "-p", "a", "-n", "1", "-q", "-t", "1", "--fit"});
@@ -87,7 +87,7 @@ TEST_F(ChatTest, ContinuesWhatIsWrittenWhereThereIsNoForm) {
   const Ended once = chat("First Citizen:\n");
   EXPECT_EQ(once.status, 0) << once.err;
   EXPECT_EQ(once.out, text.out + "\n");
-  EXPECT_THAT(once.err, HasSubstr("no form of chats"));
+  EXPECT_THAT(once.err, HasSubstr("this model has no known chat template"));
   const Ended twice = chat("First Citizen:\n/clear\nFirst Citizen:\n", {"-q"});
   EXPECT_EQ(twice.out, once.out + once.out);
   EXPECT_EQ(twice.err, "");
@@ -108,7 +108,7 @@ TEST_F(ChatTest, AReversePromptEndsWhatTheModelSays) {
   }
   const Ended empty = run_tierd({"-m", kDemo, "-p", "x", "-r", ""});
   EXPECT_EQ(empty.status, 2);
-  EXPECT_THAT(empty.err, HasSubstr("--reverse-prompt: an empty text would end nothing"));
+  EXPECT_THAT(empty.err, HasSubstr("--reverse-prompt: is empty, expected a text"));
 }
 
 TEST_F(ChatTest, HasAFormACommandOrTwoAndLongLines) {
@@ -120,10 +120,10 @@ TEST_F(ChatTest, HasAFormACommandOrTwoAndLongLines) {
   EXPECT_THAT(formed.err, HasSubstr("  decode "));
   const Ended single = chat("Hello\nAnd now?\n", {"-st", "-q"});
   EXPECT_EQ(single.out, chat("Hello\n", {"-q"}).out);
-  EXPECT_THAT(chat("/what\n").err, HasSubstr("/clear forgets the chat"));
+  EXPECT_THAT(chat("/what\n").err, HasSubstr("/clear begins a new chat"));
   const Ended full = chat(std::string(3000, 'x') + "\nHello\n");
   EXPECT_EQ(full.status, 0);
-  EXPECT_THAT(full.err, HasSubstr("/clear forgets it"));
+  EXPECT_THAT(full.err, HasSubstr("begin a new chat with /clear"));
 }
 
 // The KV cache of earlier turns is used again. The answer equals that of the whole chat read at once.

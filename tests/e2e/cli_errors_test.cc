@@ -68,7 +68,7 @@ TEST_F(CliErrors, Models) {
   EXPECT_THAT(refused({}), HasSubstr("-m"));
   EXPECT_THAT(refused({"-m", "/nowhere/model.gguf"}), HasSubstr("/nowhere/model.gguf"));
   EXPECT_THAT(refused({"-m", folder().write("model.gguf", "not a model at all\n")}),
-              HasSubstr("neither GGUF, safetensors nor a llama2.c checkpoint"));
+              HasSubstr("is neither GGUF, nor safetensors, nor a llama2.c checkpoint"));
   EXPECT_THAT(refused({"-m", folder().write("empty.gguf", "")}), HasSubstr("empty.gguf"));
   EXPECT_THAT(refused({"-m", folder().write("short.gguf", "GGUF\3")}), HasSubstr("short.gguf"));
   EXPECT_THAT(refused({"-m", TIERD_SOURCE_DIR "/docs-that-are-not-here"}),

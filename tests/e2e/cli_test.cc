@@ -162,7 +162,9 @@ TEST_F(Cli, OneThreadAPhysicalCore) {
   EXPECT_THAT(all.err, Not(HasSubstr("run.threads")));
   ASSERT_EQ(more.status, 0) << more.err;
   EXPECT_EQ(parsed(more.out)["threads"], 7);
-  EXPECT_THAT(more.err, HasSubstr("run.threads: 7 threads, and this process has 6 cores"));
+  EXPECT_THAT(
+      more.err,
+      HasSubstr("run.threads: 7 threads are slower than one for each core, and this process has 6 cores"));
 }
 
 // Returns the number of bytes in "needs at least 3.2 MiB (3355443 bytes".
@@ -226,7 +228,7 @@ TEST_F(Cli, AForecastStandsBesideTheRate) {
   EXPECT_EQ(first["forecast"], second["forecast"]) << "virtual time is always the same";
   arguments.insert(arguments.end(), {"--config", config_file("activeflow"), "--fit"});
   EXPECT_THAT(parsed(run_tierd(arguments).out)["report"]["forecast"].value("unknown", ""),
-              HasSubstr("looks at activations, which nobody computes"));
+              HasSubstr("'trace' computes no activations, which the predictor reads"));
   arguments = demo(with);
   arguments.insert(arguments.end(), {"--json", "--set", "run.clock=model"});
   const json modelled = parsed(run_tierd(arguments).out);

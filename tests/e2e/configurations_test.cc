@@ -166,7 +166,7 @@ TEST_F(Configurations, AStoreOfAnotherKindIsRefusedByKey) {
   const Ended encoded =
       run_tierd({"-m", store, "-p", "To be", "-n", "2", "-q", "--set", "model.encoding=q8_0"});
   EXPECT_EQ(encoded.status, 2);
-  EXPECT_THAT(encoded.err, HasSubstr("model.encoding: --set asks for \"q8_0\""));
+  EXPECT_THAT(encoded.err, HasSubstr("model.encoding: --set sets \"q8_0\""));
   // Without model.encoding in a file or --set, the store's encoding is accepted.
   EXPECT_EQ(run_tierd({"-m", store, "-p", "To be", "-n", "2", "-q"}).status, 0);
 }
@@ -271,8 +271,9 @@ TEST_F(Configurations, MoveTheBytesThatWereForetold) {
     ASSERT_EQ(outcome(small), "") << configuration << ", SiLU";
     hold(configuration, std::move(small));
   }
-  const size_t by_text = unknown["what a token needs depends on the text"];
-  const size_t by_time = unknown["what is loaded ahead depends on how fast the disk is beside the processor"];
+  const size_t by_text = unknown["the bytes of a token depend on the text"];
+  const size_t by_time =
+      unknown["the bytes that are loaded ahead depend on the speeds of disk and processor"];
   EXPECT_EQ(unknown.size(), 2u) << json(unknown);
   EXPECT_GT(known, 3 * by_text) << json(unknown);
   EXPECT_GT(known, 5 * by_time) << json(unknown);

@@ -190,7 +190,7 @@ TEST_F(Energy, ADescriptionThatIsWrongIsRefusedInOneLine) {
   EXPECT_THAT(refused("[energy]\nwats = 3\n"), HasSubstr("'energy.grams_per_kwh' is missing"));
   EXPECT_THAT(refused("[flash]\n"), HasSubstr("has no table [energy]"));
   EXPECT_THAT(refused(kEnergy.substr(0, kEnergy.find("[energy.gpu]"))),
-              HasSubstr("'energy.gpu' is missing, and tiers.gpu computes"));
+              HasSubstr("'energy.gpu' is missing, but tiers.gpu computes on a GPU"));
   const Ended unknown = run({"--set", "run.energy=no-such-machine"});
   EXPECT_EQ(unknown.status, 2);
   EXPECT_THAT(unknown.err,

@@ -95,7 +95,7 @@ TEST_P(GoldenRun, AsAGgufFileItAgreesWithTransformers) {
 TEST_P(GoldenRun, ResidentInBundlesAgreesWithTransformers) {
   if (precision_of(GetParam()) == Precision::quantized)
     GTEST_SKIP() << "columns of block encodings cannot be bundled";
-  if (golden_is_mixture(GetParam())) GTEST_SKIP() << "experts are kept whole";
+  if (golden_is_mixture(GetParam())) GTEST_SKIP() << "experts stay whole";
   Config config = golden_config(GetParam());
   config.layout = "neuron";
   agrees(config);
@@ -104,7 +104,7 @@ TEST_P(GoldenRun, ResidentInBundlesAgreesWithTransformers) {
 TEST_P(GoldenRun, StreamedInPiecesOfBundlesAgreesWithTransformers) {
   if (precision_of(GetParam()) == Precision::quantized)
     GTEST_SKIP() << "columns of block encodings cannot be bundled";
-  if (golden_is_mixture(GetParam())) GTEST_SKIP() << "experts are kept whole";
+  if (golden_is_mixture(GetParam())) GTEST_SKIP() << "experts stay whole";
   Config config = golden_config(GetParam());
   config.layout = "neuron";
   config.bundling = "none";

@@ -276,7 +276,7 @@ TEST_F(Hermes, WhatCannotBeIsRefused) {
     return made.ok() ? "accepted" : made.error().line();
   };
   EXPECT_THAT(refused([](Config& c) { c.heat = {"dense"}; }),
-              HasSubstr("heat.name: predictor 'dense' keeps no heat"));
+              HasSubstr("heat.name: predictor 'dense' does not measure heat (it has no extension"));
   EXPECT_THAT(
       refused([](Config& c) { c.layout = "row"; }),
       testing::AllOf(testing::StartsWith("heat.name: nothing of "), testing::EndsWith("--set heat.name=")));
@@ -307,7 +307,8 @@ TEST_F(Hermes, WhatCannotBeIsRefused) {
               HasSubstr("tiers.ndp.cache.name: there is no cache 'hom'"));
   EXPECT_THAT(refused([](Config& c) { c.tier("ndp").link = "gpu"; }),
               HasSubstr("tiers.ndp.link: 'gpu' is not below"));
-  EXPECT_THAT(refused([](Config& c) { c.tier("ndp").count = 1; }), HasSubstr("fetches nothing from itself"));
+  EXPECT_THAT(refused([](Config& c) { c.tier("ndp").count = 1; }),
+              HasSubstr("' has one memory, which cannot fetch from itself"));
   EXPECT_THAT(refused([](Config& c) { c.tier("ndp").count = 40; }), HasSubstr("more than 32 memories"));
 }
 

@@ -179,14 +179,14 @@ TEST_F(HubProgram, BrokenConnectionsAreTold) {
 
 TEST_F(HubProgram, SaysInOneLineWhyNot) {
   EXPECT_THAT(refused({"-hf", "nonsense"}), HasSubstr("'nonsense' is not OWNER/REPO[:QUANT]"));
-  EXPECT_THAT(refused({"-hf", "owner/repo", "-m", kDemo}), HasSubstr("one model is expected"));
+  EXPECT_THAT(refused({"-hf", "owner/repo", "-m", kDemo}), HasSubstr("expected one model"));
   EXPECT_THAT(refused({"-hff", "x.gguf"}), HasSubstr("--hf-repo"));
   EXPECT_THAT(refused({"-hf", "owner/repo:Q4_K_M"}),
               AllOf(HasSubstr("quant 'Q4_K_M'"), HasSubstr("m-Q8_0.gguf")));
-  EXPECT_THAT(refused({"-hf", "owner/none"}), HasSubstr("owner/none is not there (404)"));
+  EXPECT_THAT(refused({"-hf", "owner/none"}), HasSubstr("owner/none does not exist (404)"));
   EXPECT_THAT(refused({"-hf", "owner/repo", "-hft", kToken + " x"}), HasSubstr("--hf-token"));
   hub_.hook = [](const Seen&) { return Answer{.status = 401, .body = "Invalid credentials"}; };
-  EXPECT_THAT(refused({"-hf", "owner/repo"}), HasSubstr("the token that was shown does not admit to it"));
+  EXPECT_THAT(refused({"-hf", "owner/repo"}), HasSubstr("the access token that was sent does not allow it"));
   unsetenv("HF_TOKEN");
   setenv("HF_HOME", folder().path().c_str(), 1);
   EXPECT_THAT(refused({"-hf", "owner/repo"}), HasSubstr("set HF_TOKEN"));

@@ -124,7 +124,7 @@ TEST_F(Installed, ListsAndManuals) {
   const Ended agent = run(at("bin/tierd"), {"--plugin", "flash"});
   EXPECT_EQ(agent.status, 0) << agent.err;
   EXPECT_THAT(agent.out,
-              testing::StartsWith("agent flash: extents of a store's file, past the page cache\n"));
+              testing::StartsWith("agent flash: reads extents of a store's file without the page cache\n"));
   EXPECT_THAT(agent.out, HasSubstr("serves read"));
   const Ended manual = run(at("bin/tierd"), {"--plugin", "dense"});
   EXPECT_EQ(manual.status, 0) << manual.err;
@@ -136,7 +136,7 @@ TEST_F(Installed, ListsAndManuals) {
   const Ended unknown = run(at("bin/tierd"), {"--plugin", "denes"});
   EXPECT_EQ(unknown.status, 2);
   EXPECT_EQ(unknown.err,
-            "--plugin: there is no plugin 'denes'; did you mean 'dense'?; --plugins lists them\n");
+            "--plugin: there is no plugin 'denes'; did you mean 'dense'?; list the plugins with --plugins\n");
 }
 
 TEST_F(Installed, TheAgentsKeepTheRules) {

@@ -114,7 +114,7 @@ TEST_F(KQuants, LogitsThatAreNotFiniteEndTheText) {
   config.bind = false;
   const auto made = run_all_logits(config, tokens_, kGoldenTokens);
   ASSERT_EQ(made.code(), Code::corrupt);
-  EXPECT_EQ(made.error().line().find("logits: behind token 3 at position 0 some are not finite"), 0u)
+  EXPECT_EQ(made.error().line().find("logits: the logits after token 3 at position 0 are not all finite"), 0u)
       << made.error().line();
 }
 

@@ -292,7 +292,7 @@ TEST_F(LostWorker, WhatNobodyElseCanDoEndsTheTexts) {
   const Said said = say(hermes(), {{kFirstWorker + 4, 600}});
   ASSERT_EQ(said.errors.size(), 2u);
   for (const std::string& error : said.errors) {
-    EXPECT_THAT(error, HasSubstr("is not there any more"));
+    EXPECT_THAT(error, HasSubstr("is lost"));
     EXPECT_THAT(error, HasSubstr("tiers.gpu has no other"));
   }
 }

@@ -56,7 +56,7 @@ class MeasuredLossOfRuns : public ProgramTest {
 TEST_F(MeasuredLossOfRuns, IsSaidAndRefusedBeyondTheLimit) {
   const Ended before = run("papers/hermes");
   EXPECT_EQ(before.status, 0) << before.err;
-  EXPECT_THAT(before.err, HasSubstr("loss not measured: tier-compare --config "));
+  EXPECT_THAT(before.err, HasSubstr("loss not measured; measure it with tier-compare --config "));
   const Ended compared = compare("papers/hermes");
   ASSERT_EQ(compared.status, 0) << compared.err;
   EXPECT_THAT(compared.out, HasSubstr("kept in " + kept()));
@@ -140,7 +140,7 @@ TEST_F(MeasuredLossOfRuns, IsMeasuredByTheCommandThatIsNamed) {
       "To be",    "-n",          "3",     "-c",    "128",
       "-t",       "1",           "--fit", "--set", "tiers.dram.capacity=50%"};
   const std::string said = run_tierd(arguments).err;
-  const std::string before = "loss not measured: ", after = " measures it";
+  const std::string before = "loss not measured; measure it with ", after = "\n";
   const size_t from = said.find(before);
   ASSERT_NE(from, std::string::npos) << said;
   const size_t begin = from + before.size();
@@ -213,7 +213,7 @@ TEST_F(Server, SaysTheLossOfAnotherCapacity) {
   EXPECT_THAT(error_of(refused), HasSubstr("measured loss: KL "));
   EXPECT_THAT(error_of(refused), HasSubstr("on only 60 tokens of held-out.txt"));
   EXPECT_THAT(error_of(refused), HasSubstr("--force"));
-  EXPECT_THAT(end().err, HasSubstr("loss not measured: tier-compare "));
+  EXPECT_THAT(end().err, HasSubstr("loss not measured; measure it with tier-compare "));
 }
 
 }  // namespace

@@ -103,7 +103,7 @@ TEST_F(PlanFromHeader, SaysWhatIsEncodedAnewAndWhatIsUnknown) {
       run_tierd(check(store, {"--config", config_file("moe-streaming"), "--set", "run.machine=" + machine,
                               "--set", "tiers.dram.capacity=50%", "--fit", "-t", "1"}));
   EXPECT_EQ(mixture.status, 0) << mixture.err;
-  EXPECT_THAT(mixture.out, HasSubstr("unknown: what a token needs depends on the text; "));
+  EXPECT_THAT(mixture.out, HasSubstr("unknown: the bytes of a token depend on the text; "));
 }
 
 // Editions made for an upper tier are not stored. --check and the report print their cost.
@@ -135,8 +135,9 @@ TEST_F(PlanFromHeader, SaysWhatIsRecodedAndWhatThatCosts) {
       json::parse(
           run_tierd(check(model, {"--set", "model.layout=neuron", "--json"})).out)["store"]["to_write_bytes"])
       << "nothing more is stored";
-  expect_refused(check(model, with({"--set", "model.editions=q4_0"})),
-                 "tiers.gpu.recode: the store has several editions itself");
+  expect_refused(
+      check(model, with({"--set", "model.editions=q4_0"})),
+      "tiers.gpu.recode: the store already has several editions (model.editions); expected \"none\"");
   expect_refused(check(model, with({"--set", "model.layout=row"})),
                  "tiers.gpu.recode: layout 'row' has neither");
   expect_refused(check(model, with({"--set", "model.compression=bitmap"})),
@@ -237,8 +238,8 @@ TEST_F(PlanFromHeader, WhatIsTooLargeIsNamed) {
   text.replace(layers, 13, "n_layers = 4000");
   std::ofstream(shape) << text;
   const std::string model = hollow(shape, "f32");
-  expect_refused(check(model, {"--config", config_file("hybrid"), "-c", "256"}), "and its disk has ");
-  expect_refused(check(model, {"--config", config_file("activeflow")}), "extents of this model");
+  expect_refused(check(model, {"--config", config_file("hybrid"), "-c", "256"}), "but its disk has ");
+  expect_refused(check(model, {"--config", config_file("activeflow")}), "extents for this model");
 }
 
 // A run refuses before it converts anything, also where a strategy is the reason.

@@ -124,7 +124,9 @@ TEST_F(Planted, ChannelsContinueTheIdsToo) {
   EXPECT_THAT(again.err, HasSubstr("channels in an order of its own"));
   const Ended other = run_tierd({"-m", store, "--set", "model.order=" + rates, "-p", "a"});
   EXPECT_EQ(other.status, 2);
-  EXPECT_THAT(other.err, HasSubstr("convert its model with --order"));
+  EXPECT_THAT(
+      other.err,
+      HasSubstr("keeps in the order of their numbers; convert its model again with tier convert --order"));
 }
 
 TEST_F(Planted, RefusesInOneLine) {

@@ -101,11 +101,11 @@ TEST_F(SequencesTest, AFaultAtTheBeginningFailsTheAppend) {
     begin_answers_ = TIERD_E_INTERNAL;
     const auto runtime = start();
     Session session(runtime->engine(), 0);
-    EXPECT_EQ(append(session, 0, 3), "predictor 'probe': begin_sequence: answered -4: told so");
+    EXPECT_EQ(append(session, 0, 3), "predictor 'probe': begin_sequence: returned -4: told so");
     EXPECT_EQ(session.position(), 0u);
     const std::string second = append(session, 0, 3);
     if (*fallback == '\0') {
-      EXPECT_THAT(second, HasSubstr("is quarantined (begin_sequence: answered -4: told so)"));
+      EXPECT_THAT(second, HasSubstr("is quarantined (begin_sequence: returned -4: told so)"));
     } else {
       EXPECT_EQ(second, "");
       EXPECT_EQ(runtime->strategies().strategies().predictor.name, fallback);
@@ -123,10 +123,10 @@ TEST_F(SequencesTest, AFaultAtTheEndFailsTheNextAppend) {
     Session session(runtime->engine(), 0);
     EXPECT_EQ(append(session, 0, 3), "");
     session.clear();
-    EXPECT_EQ(append(session, 0, 3), "predictor 'probe': end_sequence: answered -4: told so");
+    EXPECT_EQ(append(session, 0, 3), "predictor 'probe': end_sequence: returned -4: told so");
     const std::string second = append(session, 0, 3);
     if (*fallback == '\0') {
-      EXPECT_THAT(second, HasSubstr("is quarantined (end_sequence: answered -4: told so)"));
+      EXPECT_THAT(second, HasSubstr("is quarantined (end_sequence: returned -4: told so)"));
     } else {
       EXPECT_EQ(second, "");
     }
@@ -139,7 +139,7 @@ TEST_F(SequencesTest, AQuarantinedPredictorIsNotToldOfTheEnd) {
   const auto runtime = start();
   Session session(runtime->engine(), 0);
   predict_throws_ = true;
-  EXPECT_EQ(append(session, 0, 3), "predictor 'probe': predict: answered -4: no idea");
+  EXPECT_EQ(append(session, 0, 3), "predictor 'probe': predict: returned -4: no idea");
   session.clear();
   EXPECT_EQ(append(session, 0, 3), "");  // its single fault failed one request
   EXPECT_THAT(calls(), ElementsAre("begin 0"));

@@ -77,13 +77,13 @@ TEST_F(Plugins, AFaultyOneFailsItsRequestAndTheNextIsRight) {
       {"throws", "admit: threw an exception"},
       {"slow", "ms of the processor, at most 100 ms were allowed"},
       {"sleeps", "ms, at most 1000 ms were allowed"},
-      {"fails", "admit: answered -4: lost my way\\x0aand more"},
+      {"fails", "admit: returned -4: lost my way\\x0aand more"},
       {"too_many_victims", "admit: "},
       {"false_victim", "cannot be evicted"},
-      {"no_victims", "admit: keeps more neurons than it has slots and victims"},
+      {"no_victims", "admit: keeps more neurons than there are free slots and victims"},
       {"false_verdict", "admit: verdict 77"},
-      {"refuses", "admit: refused a neuron that is needed now"},
-      {"destroy_throws", "admit: answered -4"},
+      {"refuses", "admit: refused a neuron of a demand"},
+      {"destroy_throws", "admit: returned -4"},
   };
   for (const Faulty& faulty : all) {
     for (const char* fallback : {"", "lru"}) {
@@ -107,7 +107,7 @@ TEST_F(Plugins, AFaultyOneFailsItsRequestAndTheNextIsRight) {
       if (*fallback == '\0') {
         ASSERT_FALSE(second.ok());
         EXPECT_THAT(second.error().line(), HasSubstr("is quarantined"));
-        EXPECT_THAT(second.error().line(), HasSubstr("'cache.fallback' names no other"));
+        EXPECT_THAT(second.error().line(), HasSubstr("), and 'cache.fallback' is empty"));
       } else {
         ASSERT_TRUE(second.ok()) << second.error().line();
         expect_the_same_bits(logits, expected_);
@@ -148,9 +148,9 @@ TEST_F(Plugins, OneThatCannotBeMadeIsRefusedAtTheStart) {
       {"short_table", "has 16 B"},
       {"no_admit", "has no function 'admit'"},
       {"create_fails", "could not be created: the moon is full"},
-      {"create_nothing", "could not be created: create made no instance"},
+      {"create_nothing", "could not be created: create returned no instance"},
       {"create_throws", "could not be created: create threw an exception: not today"},
-      {"create_asks", "could not be created: create answered -1"},
+      {"create_asks", "could not be created: create returned -1"},
       {"share_too_much", "share: "},
       {"share_throws", "share: threw an exception: no such thing as a share"},
   };
@@ -176,17 +176,18 @@ TEST_F(Plugins, AnAgentThatCannotServeIsRefusedAtTheStart) {
     return runtime.ok() ? "" : runtime.error().line();
   };
   EXPECT_THAT(refused("other_build", "dram"), HasSubstr("agent-other_build.so: was built for [tierd 0.0.9"));
-  EXPECT_THAT(refused("wrong_name", "dram"), HasSubstr("calls itself agent 'another'"));
+  EXPECT_THAT(refused("wrong_name", "dram"), HasSubstr("its name is agent 'another'"));
   EXPECT_THAT(refused("no_such", "dram"),
               testing::StartsWith("tiers.flash.kind: there is no agent 'no_such'"));
-  EXPECT_THAT(refused("reads_and_throws", "dram"),
-              HasSubstr("agent-reads_and_throws.so: could not be made: make threw an exception: not today"));
-  EXPECT_EQ(
-      refused("dram", "dram"),
-      "tiers: no tier's agent serves 'read' ('dram' of tiers.flash, 'dram' of tiers.dram); one must, as the "
-      "agent 'flash' does (tiers.NAME.kind)");
+  EXPECT_THAT(
+      refused("reads_and_throws", "dram"),
+      HasSubstr("agent-reads_and_throws.so: could not be created: make threw an exception: not today"));
+  EXPECT_EQ(refused("dram", "dram"),
+            "tiers: no tier's agent serves 'read' ('dram' of tiers.flash, 'dram' of tiers.dram); set the "
+            "agent of one tier to one that does, such as 'flash' (tiers.NAME.kind)");
   EXPECT_EQ(refused("flash", "flash"),
-            "tiers.dram.kind: agent 'flash' serves 'read', which that of tiers.flash does already");
+            "tiers.dram.kind: agent 'flash' serves 'read', as the agent of tiers.flash does; expected one "
+            "such agent");
 }
 
 TEST_F(Plugins, AFallbackIsCheckedAtTheStart) {

@@ -55,8 +55,9 @@ TEST_F(RatioCli, IsRefusedInALine) {
     EXPECT_FALSE(std::filesystem::exists(output()));
     return ended.err;
   };
-  EXPECT_THAT(refused({"--search-ratio", "8.4"}),
-              HasSubstr("predictor.name: --search-ratio needs a predictor that ranks"));
+  EXPECT_THAT(
+      refused({"--search-ratio", "8.4"}),
+      HasSubstr("predictor.name: --search-ratio requires a predictor that ranks neurons, such as low-rank"));
   EXPECT_THAT(refused({"--search-ratio", "0"}), HasSubstr("--search-ratio"));
   EXPECT_THAT(refused({"--search-ratio", "8.4", "--step", "0"}), HasSubstr("--step"));
   EXPECT_THAT(refused({"--step", "0.1"}), HasSubstr("--step requires --search-ratio"));

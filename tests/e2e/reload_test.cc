@@ -109,9 +109,9 @@ TEST_F(Reload, TheBudgetHalvesAndDoublesAndTheTextIsTheSame) {
   };
   EXPECT_EQ(lines("tiers.dram.capacity: "), 6u) << ended.err;
   EXPECT_EQ(lines(" -> "), 5u) << ended.err;
-  EXPECT_EQ(lines("not taken over: " + toml() + ":2: "), 1u) << ended.err;
-  EXPECT_EQ(lines("tiers.dram.capacity: 1.00 kB is too little now: "), 1u) << ended.err;
-  EXPECT_EQ(lines(toml() + ": run.seed: takes a restart"), 2u) << ended.err;
+  EXPECT_EQ(lines("the configuration is not applied: " + toml() + ":2: "), 1u) << ended.err;
+  EXPECT_EQ(lines("tiers.dram.capacity: 1.00 kB is too little: "), 1u) << ended.err;
+  EXPECT_EQ(lines(toml() + ": run.seed: takes effect after a restart"), 2u) << ended.err;
   EXPECT_THAT(ended.err, HasSubstr("; at most "));
 }
 
@@ -155,7 +155,7 @@ TEST_F(Reload, PressureThatNobodyCanTellOfIsRefusedAtTheStart) {
   budget("60%", "[pressure]\nsource = \"psi\"\nwindow_ms = 100\n");
   const Ended ended = run_tierd(run_of({"-q"}));
   EXPECT_EQ(ended.status, 2);
-  EXPECT_EQ(ended.err, "pressure.window_ms: 100 is not within 500 and 10000\n");
+  EXPECT_EQ(ended.err, "pressure.window_ms: 100, expected 500 to 10000\n");
   EXPECT_EQ(ended.out, "");
 }
 
@@ -190,9 +190,9 @@ TEST_F(Reload, AStrategyThatLosesTooMuchIsNotTakenOver) {
     EXPECT_THAT(ended.err, HasSubstr("measured loss: KL "));
     if (*force == '\0') {
       EXPECT_EQ(text, whole.out);
-      EXPECT_THAT(ended.err, Not(HasSubstr("is in force")));
+      EXPECT_THAT(ended.err, Not(HasSubstr("is now used")));
     } else {
-      EXPECT_THAT(ended.err, HasSubstr("predictor 'state-table' is in force"));
+      EXPECT_THAT(ended.err, HasSubstr("predictor 'state-tableis now used"));
     }
   }
 }

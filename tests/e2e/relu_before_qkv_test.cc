@@ -121,7 +121,7 @@ TEST(ReluBeforeQkvShape, IsRefusedWhereTheNetworkComputesFromTheSame) {
   config.ffn_norm = false;
   const Status status = validate(config, "m.toml");
   EXPECT_EQ(status.error().line(),
-            "m.toml: a ReLU before q, k and v, but the network computes from the same values without it");
+            "m.toml: q, k and v have a ReLU, which is not supported where the FFN has the same input");
 }
 
 }  // namespace

@@ -100,7 +100,7 @@ TEST_F(EnergyOfARun, VirtualTimeIsNotMeasured) {
   ASSERT_TRUE(totals.has_value());
   const PowerDescription& power = *run->plan().power;
   for (const EnergyTotals::Part& part : totals->parts) EXPECT_EQ(part.meter, "");
-  EXPECT_EQ(totals->parts[0].why, "run.clock: virtual time is reckoned");
+  EXPECT_EQ(totals->parts[0].why, "run.clock: virtual time has no measured energy, only a computed one");
   EXPECT_NEAR(totals->parts[0].run_joules,
               power.processor.watts * kThreads / power.processor_cores * totals->run.seconds, 1e-9);
 }

@@ -284,7 +284,7 @@ TEST_F(SparsityCli, BadInputsAreRefusedInOneLine) {
   refused(TIERD_BIN_COMPARE,
           {"-q", "--config", config_file("m2cache"), "-m", kDemo, kText, "--set",
            "predictor.tensors=" + random_tables(4)},
-          "fit_memory drops neurons that the memory does not hold");
+          "fit_memory drops neurons that do not fit in memory");
   // Tables of another model.
   SafetensorsBuilder file;
   file.add_f32("layers.0.ffn.a", {4, 99}, 0);
@@ -292,7 +292,7 @@ TEST_F(SparsityCli, BadInputsAreRefusedInOneLine) {
   refused(TIERD_BIN_COMPARE,
           {"-q", "-m", kDemo, kText, "--set", "model.layout=neuron", "--set", "predictor.name=low-rank",
            "--set", "predictor.tensors=" + folder().write("other.safetensors", file.bytes())},
-          "layers.0.ffn.a should be a matrix of 256 columns: it was made for another model or cut");
+          "layers.0.ffn.a should be a matrix of 256 columns, so it was made for another model or cut");
 }
 
 }  // namespace

@@ -94,15 +94,16 @@ TEST_F(Speculation, WhatCannotGuessIsRefused) {
     EXPECT_EQ(ended.status, 2);
     EXPECT_THAT(ended.err, HasSubstr(why));
   };
-  refused({"--prompt-lookup", "--draft-max", "0"}, "--draft-max: 0 is not within 1 and 63");
+  refused({"--prompt-lookup", "--draft-max", "0"}, "--draft-max: 0, expected 1 to 63");
   refused({"-md", "/nowhere"}, "/nowhere");
   refused({"-md", kDemo, "--prompt-lookup"}, "--prompt-lookup");
-  refused({"--set", "speculation.most=64"}, "speculation.most: 64 is not within 1 and 63");
+  refused({"--set", "speculation.most=64"}, "speculation.most: 64, expected 1 to 63");
   refused(
       {"-md", kDemo, "--set", "speculation.lookup=true", "--set", "speculation.model=x", "--prompt-lookup"},
       "--prompt-lookup");
-  refused({"--set", "speculation.lookup=true", "--set", "speculation.model=x"}, "give model or lookup");
-  refused({"-md", TIERD_SOURCE_DIR "/tests/golden/models/opt"}, "cannot guess for it");
+  refused({"--set", "speculation.lookup=true", "--set", "speculation.model=x"},
+          "speculation.model is set as well, expected one of them");
+  refused({"-md", TIERD_SOURCE_DIR "/tests/golden/models/opt"}, "expected the same vocabulary");
 }
 
 }  // namespace

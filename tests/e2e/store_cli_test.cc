@@ -53,10 +53,10 @@ TEST_F(StoreCli, AModelBecomesAGgufFile) {
   EXPECT_EQ(text(gguf), text(model));
   const Ended again = convert();
   EXPECT_EQ(again.status, 2);
-  EXPECT_THAT(again.err, HasSubstr("model.gguf: is there already; a GGUF file is made anew"));
+  EXPECT_THAT(again.err, HasSubstr("model.gguf: exists, and a GGUF file does not overwrite files"));
   const Ended verified = run_program(TIERD_BIN_CONVERT, {model, folder().path() + "/other.gguf", "--verify"});
   EXPECT_EQ(verified.status, 2);
-  EXPECT_THAT(verified.err, HasSubstr("--verify are of stores; OUT is a GGUF file"));
+  EXPECT_THAT(verified.err, HasSubstr("--verify apply to stores, but OUT is a GGUF file"));
 }
 
 TEST_F(StoreCli, AnEmptyFolderHasNoStores) {
@@ -184,14 +184,15 @@ TEST_F(StoreCli, AStoreByACodecIsMadeAndVerifiedWhereItsCodecIs) {
 
   const Ended unknown = convert({kDemo, store + "2", "--compression", "zip"});
   EXPECT_EQ(unknown.status, 2);
-  EXPECT_THAT(unknown.err,
-              HasSubstr("--compression: is neither none nor bitmap, and there is no codec 'zip'"));
+  EXPECT_THAT(
+      unknown.err,
+      HasSubstr("--compression: expected none, bitmap or the name of a codec: there is no codec 'zip'"));
   EXPECT_THAT(convert({kDemo, store + "2", "--compression", "zstd", "--codec", "level=20"}).err,
               HasSubstr("--codec: 'codec.level' is 20, a whole number within 1 and 19 was expected"));
   EXPECT_THAT(convert({kDemo, store + "2", "--compression", "zstd", "--codec", "level"}).err,
               HasSubstr("--codec: is 'level', expected KEY=VALUE"));
   EXPECT_THAT(convert({kDemo, store + "2", "--codec", "level=2"}).err,
-              HasSubstr("--codec: 'level' is for a codec, and --compression is 'none'"));
+              HasSubstr("--codec: 'level' is a parameter of a codec, but --compression is 'none'"));
 }
 
 TEST_F(StoreCli, WrongArgumentsAreALine) {

@@ -218,7 +218,7 @@ TEST_P(DamagedStore, CutShortWhileInUseNamesAnExtentThatIsGone) {
       ASSERT_FALSE(fed.ok());
       EXPECT_EQ(fed.code(), Code::io_error);
       const std::string line = fed.error().line();
-      EXPECT_THAT(line, HasSubstr("the store was cut short while it was in use"));
+      EXPECT_THAT(line, HasSubstr("the file ends here; the store was truncated while it was in use"));
       const std::string before = weights_ + ": extent ";
       ASSERT_EQ(line.find(before), 0u) << line;
       const Extent& named = manifest.extents.at(std::stoul(line.substr(before.size())));

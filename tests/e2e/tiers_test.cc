@@ -113,7 +113,8 @@ const std::vector<Variant>& variants() {
          c.tier("dram").compute = true, c.tier("near").count = 2, c.tier("near").capacity = "60%";
          c.balancer.name = "round-robin", c.dense = "near.1", c.attention = "near";
        }},
-      {"side by side",
+      {"For layout channel-group: a file of rates, written by tier profile --thresholds; the channels with "
+       "the highest rates are stored next to each other (default: in the order of their numbers)",
        [](Config& c) {
          c.tier("dram").compute = true, c.tier("near").over = "", c.balancer.name = "round-robin";
          c.dense = "near", c.shuffle = "5";

@@ -190,7 +190,8 @@ TEST_F(TimelineCli, WhatCannotBeIsSaidInOneLine) {
   EXPECT_THAT(nowhere.err, HasSubstr("/no/such/place.unfinished: cannot be written: No such file"));
   const Ended both = run_tierd(run_of(file(), {"--trace", file() + ".trace", "-q"}));
   EXPECT_EQ(both.status, 2);
-  EXPECT_THAT(both.err, HasSubstr("run.timeline: a run has either a timeline or a trace"));
+  EXPECT_THAT(both.err, HasSubstr("run.timeline: run.trace is set as well, expected one of them; convert a "
+                                  "trace into a timeline with tier trace export"));
   std::filesystem::create_directory(file());
   const Ended taken = run_tierd(run_of(file(), {"-q"}));
   EXPECT_EQ(taken.status, 1);

@@ -70,7 +70,7 @@ TEST_F(ToolMemory, OfCalibration) {
   for (const char* limit : {"8M", "64M", "256M"}) {
     const Ended ended = run_program(kInGroup, {limit, TIERD_BIN_CALIBRATE, "--quick", "-o", out()});
     EXPECT_EQ(ended.status, 1) << limit << ": " << ended.err;
-    EXPECT_THAT(ended.err, HasSubstr("tier-calibrate: measuring: some 277 MB of memory are needed, "));
+    EXPECT_THAT(ended.err, HasSubstr("tier-calibrate: measuring: about 277 MB of memory are needed, "));
   }
 }
 

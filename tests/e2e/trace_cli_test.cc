@@ -181,7 +181,9 @@ TEST_F(TraceCli, WhatMakesNoSenseIsSaidInOneLine) {
        "is no trace; tierd --trace FILE writes one"},
       {{"print", trace, "--steps", "4-3"}, "--steps: '4-3' is no step (3) and no range (3-7)"},
       {{"print", trace, "--steps", "x"}, "--steps: 'x'"},
-      {{"what-if", trace, "run.threads=4"}, "run.threads=4: a replay can change arena and the tables"},
+      {{"what-if", trace, "run.threads=4"},
+       "run.threads=4: is not a key that a replay can change; expected arena, or a key of predictor, "
+       "quantizer, cache or balancer, such as cache.name=lfu"},
       {{"what-if", trace, "cache.name=lrx"}, "did you mean 'lru'?"},
       {{"what-if", trace, "cache.nmae=lru"}, "nmae"},
       {{"what-if", trace, "arena=lots"}, "arena"},

@@ -246,8 +246,8 @@ TEST_F(Units, NamesOfUnitsAreChecked) {
   Config config = dealt(world, 2);
   config.dense = "dram.2";
   EXPECT_EQ(plan_run(config, quiet()).error().line(),
-            "run.dense: there is no unit 'dram.2'; units are dram.0, dram.1, and a tier's name is all of its "
-            "units");
+            "run.dense: there is no unit 'dram.2'; expected one of dram.0, dram.1, or a tier's name for all "
+            "of its units");
   config.dense = "";
   config.attention = "gpu";
   EXPECT_THAT(plan_run(config, quiet()).error().line(), HasSubstr("run.attention: there is no unit 'gpu'"));
@@ -260,7 +260,8 @@ TEST_F(Units, NamesOfUnitsAreChecked) {
   wide.model = golden_path("olmoe");
   wide.tier("dram").count = 2;
   wide.attention = "dram";
-  EXPECT_THAT(plan_run(wide, quiet()).error().line(), HasSubstr("norms the queries of all heads together"));
+  EXPECT_THAT(plan_run(wide, quiet()).error().line(),
+              HasSubstr("normalizes the queries of all heads together"));
   wide.attention = "dram.1";
   EXPECT_TRUE(plan_run(wide, quiet()).ok());
 }

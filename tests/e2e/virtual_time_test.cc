@@ -155,7 +155,7 @@ TEST_F(VirtualTime, AsManyAgentsComputeAsThereAreDevices) {
   options.quiet = options.fit = true;
   const auto runtime = make_runtime(two(3), options);
   ASSERT_FALSE(runtime.ok());
-  EXPECT_THAT(runtime.error().line(), HasSubstr("'units.dram.count' is 2, and tiers.dram has more agents"));
+  EXPECT_THAT(runtime.error().line(), HasSubstr("'units.dram.count' is 2, but tiers.dram has more agents"));
 }
 
 TEST_F(VirtualTime, WhatCannotBeIsRefused) {
@@ -167,11 +167,11 @@ TEST_F(VirtualTime, WhatCannotBeIsRefused) {
   };
   Config config = base();
   config.execute = "trace";
-  EXPECT_THAT(error(config), HasSubstr("run.execute: 'trace' leaves out all work"));
+  EXPECT_THAT(error(config), HasSubstr("run.execute: 'trace' requires virtual time"));
   config = modelled();
   config.machine = "";
   EXPECT_THAT(error(config),
-              HasSubstr("run.machine: the modelled clock goes by the description of a machine"));
+              HasSubstr("run.machine: virtual time (run.clock=model) requires a machine description"));
   config.machine = "none-of-this-name";
   EXPECT_THAT(error(config), HasSubstr("no such machine"));
 }

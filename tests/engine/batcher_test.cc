@@ -342,13 +342,14 @@ TEST_F(BatcherTest, AFullContextEndsATextAfterItsLastToken) {
   EXPECT_EQ(full->tokens.size(), 1u);
   const auto long_one = batcher_->add({shared(Tokens(9, 1)), false, std::make_shared<Greedy>(1)});
   EXPECT_EQ(long_one.code(), Code::no_space);
-  EXPECT_EQ(long_one.error().line(), "context: 9 tokens do not fit a context of 8; give a larger one (-c)");
+  EXPECT_EQ(long_one.error().line(),
+            "context: 9 tokens do not fit in a context of 8; set a larger one with -c");
 }
 
 TEST_F(BatcherTest, RefusesATokenThatIsNoneAndMoreThanMayWait) {
   start(1, 2);
   const auto bad = batcher_->add({shared({1, 300}), false, std::make_shared<Greedy>(1)});
-  EXPECT_EQ(bad.error().line(), "token: 300 is not below the vocabulary's size 300");
+  EXPECT_EQ(bad.error().line(), "token: 300, expected a number below the vocabulary's size 300");
   add({1}, 5), add({2}, 5), add({3}, 5);
   const auto queued = batcher_->add({shared({4}), false, std::make_shared<Greedy>(1)});
   EXPECT_EQ(queued.code(), Code::no_space);

@@ -217,7 +217,7 @@ TEST(MemoryPlan, MoreThanThereIsIsRefusedWithBothNumbers) {
             "tiers.dram.capacity: " + format_bytes(static_cast<double>(least + 1000)) + " (" +
                 std::to_string(least + 1000) + " bytes) is more than the " +
                 format_bytes(static_cast<double>(least + 999)) + " (" + std::to_string(least + 999) +
-                " bytes) that a group leaves; give less, \"auto\", or --force");
+                " bytes) that a group leaves; set less, \"auto\", or --force");
   request.force = true;
   EXPECT_EQ(plan_one(manifest, request)->capacity, least + 1000);
   // The capacity is not raised above the available memory.
@@ -415,7 +415,7 @@ TEST(Capacity, IsAllAShareOrASize) {
     EXPECT_EQ(kind(wrong), -1) << wrong;
   }
   EXPECT_EQ(parse_capacity("5x%", "tiers.dram.capacity").error().line(),
-            "tiers.dram.capacity: '5x%' is not a share; write for example 50%");
+            "tiers.dram.capacity: '5x%' is not a share; expected a percentage such as 50%");
   EXPECT_THAT(parse_capacity("much", "tiers.dram.capacity").error().line(),
               HasSubstr("tiers.dram.capacity: 'much' is not a size"));
 }

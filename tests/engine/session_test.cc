@@ -69,10 +69,10 @@ TEST_F(SessionTest, BadTokensAndAFullContextAreErrorsAndChangeNothing) {
   const Tokens bad = {1, 300};
   const auto refused = session.append(bad);
   EXPECT_EQ(refused.code(), Code::invalid_argument);
-  EXPECT_EQ(refused.error().line(), "token: 300 is not below the vocabulary's size 300");
+  EXPECT_EQ(refused.error().line(), "token: 300, expected a number below the vocabulary's size 300");
   const auto full = session.append(std::span(kTokens).first(9));
   EXPECT_EQ(full.code(), Code::no_space);
-  EXPECT_EQ(full.error().line(), "context: 9 tokens do not fit a context of 8; give a larger one (-c)");
+  EXPECT_EQ(full.error().line(), "context: 9 tokens do not fit in a context of 8; set a larger one with -c");
   EXPECT_EQ(session.position(), 0u);  // although earlier chunks were computed
   ASSERT_TRUE(session.append(std::span(kTokens).first(8)).ok());
   EXPECT_FALSE(session.append(std::span(kTokens).first(1)).ok());

@@ -33,7 +33,7 @@ TEST(BounceGain, RefusesWhatItCannotMeasure) {
   EXPECT_EQ(cached.code(), Code::invalid_argument);
   EXPECT_THAT(cached.error().line(), testing::HasSubstr("stays in caches"));
   const auto short_file = measure_bounce_gain(small.path(), {.depth = 4096}, uint64_t{1} << 30);
-  EXPECT_THAT(short_file.error().line(), testing::HasSubstr("too few to measure"));
+  EXPECT_THAT(short_file.error().line(), testing::HasSubstr("B, too few for a measurement"));
   EXPECT_FALSE(measure_bounce_gain("/no/such/file", {}, uint64_t{1} << 30).ok());
 }
 

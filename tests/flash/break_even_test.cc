@@ -23,7 +23,7 @@ TEST(BreakEven, RefusesWhatItCannotMeasure) {
   FlashWorld small(1);
   const auto refused = measure_break_even(small.path(), {});
   EXPECT_EQ(refused.code(), Code::invalid_argument);
-  EXPECT_THAT(refused.error().line(), testing::HasSubstr("too few to measure"));
+  EXPECT_THAT(refused.error().line(), testing::HasSubstr("B, too few for a measurement"));
   EXPECT_FALSE(measure_break_even("/no/such/file", {}).ok());
 }
 

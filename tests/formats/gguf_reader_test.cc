@@ -198,11 +198,11 @@ const std::vector<Hostile>& hostile_headers() {
       {Code::unsupported, "offset 4: GGUF version 1", [](B& b) { b.version = 1; }},
       {Code::unsupported, "offset 4: GGUF version 4", [](B& b) { b.version = 4; }},
       {Code::unsupported, "a big-endian GGUF file", [](B& b) { b.version = 3u << 24; }},
-      {Code::corrupt, "metadata entries cannot lie in", [](B& b) { b.n_entries = kHuge; }},
-      {Code::corrupt, "metadata entries cannot lie in", [](B& b) { b.n_entries = 1ull << 40; }},
+      {Code::corrupt, "metadata entries do not fit in the", [](B& b) { b.n_entries = kHuge; }},
+      {Code::corrupt, "metadata entries do not fit in the", [](B& b) { b.n_entries = 1ull << 40; }},
       {Code::corrupt, "offset", [](B& b) { b.n_entries = b.entries.size() + 1; }},
-      {Code::corrupt, "tensors cannot lie in", [](B& b) { b.n_tensors = kHuge; }},
-      {Code::corrupt, "tensors cannot lie in", [](B& b) { b.n_tensors = 1ull << 58; }},
+      {Code::corrupt, "tensors do not fit in the", [](B& b) { b.n_tensors = kHuge; }},
+      {Code::corrupt, "tensors do not fit in the", [](B& b) { b.n_tensors = 1ull << 58; }},
       {Code::corrupt, "token_embd.weight\" is missing", [](B& b) { b.n_tensors = 0; }},
       {Code::corrupt, "key \"general.name\": occurs twice", [](B& b) { b.entries.push_back(b.entries[1]); }},
       {Code::corrupt, "an empty metadata key", [](B& b) { b.entries[2].key = ""; }},
@@ -252,7 +252,7 @@ const std::vector<Hostile>& hostile_tensors() {
        [](B& b) {
          up(b).extents = {32, 32, 2};
        }},
-      {Code::corrupt, "tensor \"layers.0.up\": shape [0, 0], the configuration says [64, 32]",
+      {Code::corrupt, "tensor \"layers.0.up\": shape [0, 0], the configuration requires [64, 32]",
        [](B& b) {
          up(b).extents = {32, 0};
        }},
@@ -276,7 +276,7 @@ const std::vector<Hostile>& hostile_tensors() {
        [](B& b) {
          up(b).type = 2, up(b).extents = {33, 64};
        }},
-      {Code::corrupt, "ffn_up.weight\": rows of 32 values in Q4_K, which has blocks of 256",
+      {Code::corrupt, "ffn_up.weight\": rows of 32 values in Q4_K, expected a multiple of its block of 256",
        [](B& b) { up(b).type = 12; }},
       {Code::corrupt, "ffn_up.weight\": rows of 32 values in Q5_K", [](B& b) { up(b).type = 13; }},
       {Code::corrupt, "ffn_up.weight\": rows of 384 values in Q6_K",
@@ -299,10 +299,9 @@ const std::vector<Hostile>& hostile_tensors() {
        [](B& b) { up(b).offset = kHuge - 31; }},
       {Code::corrupt, "overlaps tensor", [](B& b) { up(b).offset = 0; }},
       {Code::corrupt, "\"layers.0.up\" is missing", [](B& b) { up(b).name = "blk.1.ffn_up.weight"; }},
-      {Code::unsupported,
-       "tensor \"blk.0.attn_q_norm.weight\": has no place in a model of architecture llama",
+      {Code::unsupported, "tensor \"blk.0.attn_q_norm.weight\": is not a tensor of the architecture llama",
        [](B& b) { b.add_f32("blk.0.attn_q_norm.weight", {16}, 1); }},
-      {Code::corrupt, "tensor \"layers.0.up\": shape [32, 64], the configuration says [64, 32]",
+      {Code::corrupt, "tensor \"layers.0.up\": shape [32, 64], the configuration requires [64, 32]",
        [](B& b) {
          up(b).extents = {64, 32};
        }},
@@ -361,7 +360,8 @@ const std::vector<Hostile>& hostile_models() {
       {Code::corrupt, "\"layers.1.attn_norm\" is missing", [](B& b) { b.set_u32("llama.block_count", 2); }},
       {Code::corrupt, "\"llama.block_count\": expected a whole number",
        [](B& b) { b.set("llama.block_count", GgufType::i32, bytes_of(-1)); }},
-      {Code::corrupt, "\"llama.attention.head_count\": a list of 2, there are 1 layers",
+      {Code::corrupt,
+       "\"llama.attention.head_count\": found a list of 2 values, expected one for each of 1 layers",
        [](B& b) {
          b.set_numbers<uint32_t>("llama.attention.head_count", GgufType::u32, {2, 2});
        }},
@@ -390,7 +390,7 @@ const std::vector<Hostile>& hostile_models() {
          make_mixture(b),
              std::erase_if(b.tensors, [](const auto& t) { return t.name.ends_with("inp.weight"); });
        }},
-      {Code::unsupported, "ffn_up.weight\": has no place",
+      {Code::unsupported, "ffn_up.weight\": is not a tensor of the architecture",
        [](B& b) {
          make_mixture(b), b.add_f32("blk.0.ffn_up.weight", {32, 64}, 0.01f);
        }},
@@ -398,7 +398,7 @@ const std::vector<Hostile>& hostile_models() {
        [](B& b) { b.set_text("llama.rope.scaling.type", "yarn"); }},
       {Code::unsupported, "\"llama.rope.scaling.attn_factor\": found 1.1, supported is 1",
        [](B& b) { b.set_f32("llama.rope.scaling.attn_factor", 1.1f); }},
-      {Code::unsupported, "\"llama.rope.dimension_sections\": positions of a kind that is not supported",
+      {Code::unsupported, "\"llama.rope.dimension_sections\": this rotary setting is not supported",
        [](B& b) {
          b.set_numbers<int32_t>("llama.rope.dimension_sections", GgufType::i32, {1, 2});
        }},

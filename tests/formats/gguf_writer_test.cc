@@ -99,7 +99,7 @@ TEST(GgufWriter, AMixtureIsReadBack) {
   }
   config.expert_weights_sum_to_one = false;
   EXPECT_THAT(write_gguf(MemorySource(config, Encoding::f16), path, true).error().line(),
-              HasSubstr("no usual mixtral"));
+              HasSubstr("differs from a usual mixtral"));
   config.expert_weights_sum_to_one = true;
   EXPECT_THAT(write_gguf(MemorySource(config, Encoding::f16, 5, {{"layers.0.experts.2.up", Encoding::f32}}),
                          path, true)
@@ -164,14 +164,17 @@ TEST(GgufWriter, RefusesWhatGgufCannotSay) {
   EXPECT_THAT(refused(small_opt()), HasSubstr("architecture 'opt' cannot be written as GGUF"));
   ModelConfig config = small_llama();
   config.position = PositionKind::learned;
-  EXPECT_THAT(refused(config), HasSubstr("not turned by pairs"));
+  EXPECT_THAT(
+      refused(config),
+      HasSubstr(
+          "its kind of positions cannot be written as GGUF; expected rotary positions of the architecture"));
   config = small_llama();
   config.rope.scaling = RopeScaling::llama3;
   config.rope.factor = 8;
   EXPECT_THAT(refused(config), HasSubstr("Llama 3.1"));
   config = small_llama();
   config.qkv_bias = true;
-  EXPECT_THAT(refused(config), HasSubstr("no usual llama"));
+  EXPECT_THAT(refused(config), HasSubstr("differs from a usual llama"));
 }
 
 }  // namespace

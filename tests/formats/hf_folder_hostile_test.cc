@@ -71,7 +71,7 @@ TEST(HfFolder, RefusesHostileConfigs) {
       {Code::corrupt, "head_dim is 0", key("head_dim", 0)},
       {Code::corrupt, "key/value heads is 3", key("num_key_value_heads", 3)},
       {Code::corrupt, "vocabulary size is 0", key("vocab_size", 0)},
-      {Code::corrupt, "shape [8, 32], the configuration says [9, 32]", key("vocab_size", 9)},
+      {Code::corrupt, "shape [8, 32], the configuration requires [9, 32]", key("vocab_size", 9)},
       {Code::corrupt, "rms_norm_eps: found \"small\", expected a number", key("rms_norm_eps", "small")},
       {Code::corrupt, "norm epsilon is -1", key("rms_norm_eps", -1)},
       {Code::unsupported, "hidden_act: \"mish\", supported are silu, swish, relu, fatrelu",
@@ -80,13 +80,16 @@ TEST(HfFolder, RefusesHostileConfigs) {
       {Code::corrupt, "the tensor \"head\" is missing", key("tie_word_embeddings", false)},
       {Code::corrupt, "the tensor \"layers.0.q.bias\" is missing", key("attention_bias", true)},
       {Code::corrupt, "rope theta is 0", key("rope_theta", 0)},
-      {Code::corrupt, "rope_theta: found 1e+300, expected a number that fits", key("rope_theta", 1e300)},
+      {Code::corrupt, "rope_theta: found 1e+300, expected a number within the range of a float",
+       key("rope_theta", 1e300)},
       {Code::corrupt, "rope_scaling: found \"linear\", expected an object", key("rope_scaling", "linear")},
       {Code::unsupported, "rope_scaling.rope_type: \"yarn\", supported are default, linear and llama3",
        key("rope_scaling", {{"rope_type", "yarn"}, {"factor", 4.0}})},
       {Code::corrupt, "rope_scaling.factor: is missing", key("rope_scaling", {{"type", "linear"}})},
       {Code::unsupported, "partial_rotary_factor: only 1", key("partial_rotary_factor", 0.5)},
-      {Code::unsupported, "layer_types: layers of different attention",
+      {Code::unsupported,
+       "layer_types: layers of different kinds of attention are not supported; expected full_attention or "
+       "sliding_attention for all",
        key("layer_types", {"sliding_attention", "full_attention"})},
   });
 }
@@ -109,12 +112,13 @@ TEST(HfFolder, RefusesWhatFalconPersimmonAndPhiDoNotCompute) {
        as("falcon", {{"new_decoder_architecture", true}, {"parallel_attn", false}})},
       {Code::corrupt, "key/value heads is 3",
        as("falcon", {{"new_decoder_architecture", true}, {"num_kv_heads", 3}})},
-      {Code::corrupt, "query_key_value.weight\": 96 rows, q, k and v of the configuration have 64",
+      {Code::corrupt,
+       "query_key_value.weight\": 96 rows, expected 64: q, k and v together by the configuration",
        with_fused},
       {Code::unsupported, "num_key_value_heads: only", as("persimmon", {{"num_key_value_heads", 1}})},
-      {Code::unsupported, "partial_rotary_factor: expected 0 to 1",
+      {Code::unsupported, "partial_rotary_factor: expected more than 0 and at most 1",
        as("phi", {{"partial_rotary_factor", 1.5}})},
-      {Code::corrupt, "of the 16 values of a head 1 turn",
+      {Code::corrupt, "1 of the 16 values of a head are rotated",
        as("phi", {{"partial_rotary_factor", 0.1}, {"tie_word_embeddings", false}})},
       {Code::unsupported, "embedding has no bias", as("phi", {{"qk_layernorm", true}})},
   });
@@ -134,7 +138,7 @@ TEST(HfFolder, RefusesWhatIsNoMixture) {
       {Code::corrupt, "experts for a token is 0", with("mixtral", kMixtral, {{"num_experts_per_tok", 0}})},
       {Code::corrupt, "experts in all layers is 4294967295",
        with("mixtral", kMixtral, {{"num_local_experts", UINT32_MAX}})},
-      {Code::corrupt, "cut off at -1", with("olmoe", kOlmoe, {{"clip_qkv", -1}})},
+      {Code::corrupt, "clipped at -1", with("olmoe", kOlmoe, {{"clip_qkv", -1}})},
       {Code::unsupported, "decoder_sparse_step: 2, supported is 1",
        with("qwen3_moe", kQwen3Moe, {{"decoder_sparse_step", 2}})},
       {Code::unsupported, "mlp_only_layers: layers without experts",
@@ -146,12 +150,12 @@ TEST(HfFolder, RefusesWhatIsNoMixture) {
          header["another"] = header["model.layers.0.mlp.experts.1.up_proj.weight"];
          header.erase("model.layers.0.mlp.experts.1.up_proj.weight");
        }},
-      {Code::unsupported, "experts.2.up\": has no place",
+      {Code::unsupported, "experts.2.up\": is not a tensor of the architecture",
        [=](auto& m) {
          m = tiny_mixture("olmoe", kOlmoe);
          m.weights.add_f32("model.layers.0.mlp.experts.2.up_proj.weight", {8, 32}, 1);
        }},
-      {Code::corrupt, "shape [16, 16], the configuration says [8, 32]",
+      {Code::corrupt, "shape [16, 16], the configuration requires [8, 32]",
        [=](auto& m) {
          m = tiny_mixture("mixtral", kMixtral);
          m.weights.header["model.layers.0.block_sparse_moe.experts.1.w1.weight"]["shape"] = {16, 16};
@@ -202,11 +206,12 @@ TEST(HfFolder, RefusesHostileWeights) {
        }},
       {Code::corrupt, "tensor \"out_norm\": occurs twice",
        [](auto& m) { m.weights.add_f32("norm.weight", {32}, 1); }},
-      {Code::unsupported, "tensor \"layers.0.q_norm\": has no place",
+      {Code::unsupported, "tensor \"layers.0.q_norm\": is not a tensor of the architecture",
        [](auto& m) { m.weights.add_f32("model.layers.0.self_attn.q_norm.weight", {16}, 1); }},
-      {Code::unsupported, "tensor \"model.layers.00.mlp.up_proj.weight\": has no place",
+      {Code::unsupported,
+       "tensor \"model.layers.00.mlp.up_proj.weight\": is not a tensor of the architecture",
        [](auto& m) { m.weights.add_f32("model.layers.00.mlp.up_proj.weight", {1}, 1); }},
-      {Code::unsupported, "tensor \"layers.0.q.bias\": has no place",
+      {Code::unsupported, "tensor \"layers.0.q.bias\": is not a tensor of the architecture",
        [](auto& m) { m.weights.add_f32("model.layers.0.self_attn.q_proj.bias", {32}, 1); }},
   });
 }

@@ -253,7 +253,7 @@ TEST(HfFolder, SaysWhatIsMissing) {
   EXPECT_THAT(refused(folder.path()),
               HasSubstr("neither model.safetensors nor model.safetensors.index.json"));
   folder.write("pytorch_model.bin", "PK");
-  EXPECT_THAT(refused(folder.path()), HasSubstr("pytorch_model.bin is not read, convert it"));
+  EXPECT_THAT(refused(folder.path()), HasSubstr("; convert pytorch_model.bin to safetensors"));
 }
 
 TEST(HfFolder, TheFingerprintChangesWithAnyFile) {

@@ -123,9 +123,10 @@ TEST(Llama2c, RefusesWhatIsNot) {
   };
   const Checkpoint good = version_0();
   EXPECT_THAT(refused(Code::corrupt, good.header() + good.body() + "tail"),
-              HasSubstr("a llama2.c checkpoint (version 0) of its shape has"));
+              HasSubstr("bytes, but a llama2.c checkpoint of version 0 and this shape has"));
   EXPECT_THAT(refused(Code::corrupt, (good.header() + good.body()).substr(0, 1000)), HasSubstr("1000 bytes"));
-  EXPECT_THAT(refused(Code::corrupt, version_1(1).substr(0, 300)), HasSubstr("(version 1) of its shape has"));
+  EXPECT_THAT(refused(Code::corrupt, version_1(1).substr(0, 300)),
+              HasSubstr("bytes, but a llama2.c checkpoint of version 1 and this shape has"));
   EXPECT_THAT(refused(Code::corrupt, version_1(1).substr(0, 20)), HasSubstr("offset 8: 28 bytes expected"));
   EXPECT_THAT(refused(Code::unsupported, std::string("24ka\2\0\0\0", 8) + version_1(1).substr(8)),
               HasSubstr("offset 4: llama2.c version 2 (int8), supported are 0 and 1"));
@@ -139,13 +140,15 @@ TEST(Llama2c, RefusesWhatIsNot) {
     Checkpoint c = version_0();
     c.shape[static_cast<size_t>(field)] = value;
     EXPECT_THAT(refused(Code::unsupported, c.header() + c.body()),
-                HasSubstr("neither GGUF, safetensors nor"));
+                HasSubstr("is neither GGUF, nor safetensors, nor a llama2.c checkpoint"));
   }
   Checkpoint huge = version_0();
   huge.shape = {1 << 19, 1 << 19, 4096, 128, 128, 1 << 24, 1 << 27};
-  EXPECT_THAT(refused(Code::corrupt, huge.header() + huge.body()), HasSubstr("of its shape has"));
+  EXPECT_THAT(refused(Code::corrupt, huge.header() + huge.body()),
+              HasSubstr("bytes, but a llama2.c checkpoint of version"));
   EXPECT_THAT(refused(Code::unsupported, ""), HasSubstr("neither GGUF"));
-  EXPECT_THAT(refused(Code::unsupported, "PK\3\4 and more of a zip archive"), HasSubstr("a PyTorch file"));
+  EXPECT_THAT(refused(Code::unsupported, "PK\3\4 and more of a zip archive"),
+              HasSubstr("convert this PyTorch file"));
 }
 
 }  // namespace

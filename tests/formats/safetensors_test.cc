@@ -93,18 +93,19 @@ TEST(Safetensors, RefusesHostileFiles) {
       {Code::corrupt, "tensor \"t\": data_offsets: is missing", one(f32 + R"("shape":[4])")},
       {Code::corrupt, "tensor \"t\": data_offsets: is not a pair",
        one(f32 + R"("shape":[4],"data_offsets":[0])")},
-      {Code::corrupt, "tensor \"t\": data_offsets: [16, 0] lie outside",
+      {Code::corrupt, "tensor \"t\": data_offsets: [16, 0] are not within the file's",
        one(f32 + R"("shape":[4],"data_offsets":[16,0])")},
-      {Code::corrupt, "tensor \"t\": data_offsets: [0, 20] lie outside the file's 16 bytes",
+      {Code::corrupt, "tensor \"t\": data_offsets: [0, 20] are not within the file's 16 bytes of data",
        one(f32 + R"("shape":[5],"data_offsets":[0,20])")},
-      {Code::corrupt, "tensor \"t\": data_offsets: [18446744073709551600, 18446744073709551615] lie outside",
+      {Code::corrupt,
+       "tensor \"t\": data_offsets: [18446744073709551600, 18446744073709551615] are not within the file's",
        one(f32 + R"("shape":[4],"data_offsets":[18446744073709551600,18446744073709551615])")},
-      {Code::corrupt, "tensor \"t\": data_offsets: span 16 bytes, shape and dtype need 12",
+      {Code::corrupt, "tensor \"t\": data_offsets: cover 16 bytes, shape and dtype require 12",
        one(f32 + R"("shape":[3],"data_offsets":[0,16])")},
       {Code::corrupt, "the tensors end at", one(f32 + R"("shape":[3],"data_offsets":[0,12])")},
-      {Code::corrupt, "tensor \"b\" overlaps the one that ends", two("[0,16]", "[8,24]")},
-      {Code::corrupt, "tensor \"b\" overlaps the one that ends", two("[0,16]", "[0,16]")},
-      {Code::corrupt, "leaves a hole after the one that ends", two("[16,32]", "[16,32]")},
+      {Code::corrupt, "tensor \"b\" overlaps the tensor that ends", two("[0,16]", "[8,24]")},
+      {Code::corrupt, "tensor \"b\" overlaps the tensor that ends", two("[0,16]", "[0,16]")},
+      {Code::corrupt, "leaves a hole after the tensor that ends", two("[16,32]", "[16,32]")},
   };
   for (const Hostile& hostile : cases) {
     const auto result = read(hostile.bytes);
@@ -123,7 +124,7 @@ TEST(Safetensors, RefusesHoles) {
   b.add_f32("b", {4}, 1);
   const auto between = read(b.bytes());
   ASSERT_FALSE(between.ok());
-  EXPECT_THAT(between.error().line(), HasSubstr("tensor \"b\" leaves a hole after the one that ends at"));
+  EXPECT_THAT(between.error().line(), HasSubstr("tensor \"b\" leaves a hole after the tensor that ends at"));
   b.data += "tail";
   EXPECT_EQ(read(b.bytes()).code(), Code::corrupt);
 }

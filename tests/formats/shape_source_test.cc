@@ -34,7 +34,7 @@ TEST(ShapeSource, HasTheTensorsOfAModelAndNoWeights) {
   EXPECT_EQ(up->bytes(), 2ull * 9216 * 36864);
   std::byte byte{};
   EXPECT_EQ((*source)->read(*up, 0, {&byte, 1}).error().line(),
-            std::string(kOpt) + ": is a shape without weights; tier-synth makes some for it");
+            std::string(kOpt) + ": is a shape without weights; make a model of it with tier synth");
 }
 
 TEST(ShapeSource, IsPlannedWhateverTheDiskHasLeft) {
@@ -66,8 +66,7 @@ TEST(ShapeSource, IsTakenToHaveZeros) {
 }
 
 TEST(ShapeSource, RefusesWhatItCannotBe) {
-  EXPECT_EQ(open_source(kOpt, zeros(101)).error().line(),
-            "model.zeros: 101 is not within 0 and 100 per cent");
+  EXPECT_EQ(open_source(kOpt, zeros(101)).error().line(), "model.zeros: 101 per cent, expected 0 to 100");
   EXPECT_THAT(open_source("atlantis.toml").error().line(), HasSubstr("atlantis.toml"));
   const TempFolder folder;
   const std::string model = folder.write("model.gguf", "GGUF");

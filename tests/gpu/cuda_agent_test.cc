@@ -225,9 +225,8 @@ TEST_F(CudaDeviceTest, WhereThereIsNoRoomTheCapacityIsNamed) {
 TEST_F(CudaDeviceTest, WithoutADeviceALineSaysWhatIsMissing) {
   EXPECT_THAT(
       refusal({.driver = cudaErrorInsufficientDriver}),
-      testing::StartsWith("tiers.gpu.backend: no CUDA device answers (cudaErrorInsufficientDriver: "));
-  EXPECT_THAT(refusal({.major = 7}),
-              HasSubstr("a double has compute capability 7.0, at least 8.0 is needed"));
+      testing::StartsWith("tiers.gpu.backend: no CUDA device is usable (cudaErrorInsufficientDriver: "));
+  EXPECT_THAT(refusal({.major = 7}), HasSubstr("a double has compute capability 7.0, expected at least 8.0"));
   options_.ordinal = 1;
   EXPECT_THAT(refusal({}), testing::StartsWith("tiers.gpu.device: there are 1 devices"));
 }

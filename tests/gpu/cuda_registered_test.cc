@@ -143,10 +143,10 @@ TEST_F(CudaRegistered, WhatCannotBeRegisteredIsGathered) {
       EXPECT_TRUE(moves({0, kArena}, kMiB, 16));
       EXPECT_TRUE(moves({0, kArena}, 5 * kMiB, 4));
     }
-    EXPECT_THAT(testing::internal::GetCapturedStderr(),
-                "tiers.gpu: memory of the host cannot be registered with the device "
-                "(cudaErrorMemoryAllocation: an error of the double): what is moved from there goes through "
-                "pinned blocks, which is slower\n");
+    EXPECT_THAT(
+        testing::internal::GetCapturedStderr(),
+        "tiers.gpu: memory of the host cannot be registered with the device (cudaErrorMemoryAllocation: an "
+        "error of the double); neurons are moved from there through pinned blocks, which is slower\n");
     EXPECT_GT(gathered(), 0U);
     EXPECT_EQ(world_->counts().read_in_place != 0, lockable != 0);
     EXPECT_LE(on_host::registered_bytes(), lockable);
@@ -183,7 +183,7 @@ TEST_F(CudaRegistered, PagesThatAreBeingReadDoNotGo) {
         }
         resize({});
       },
-      "pages go that a move reads from");
+      "pages are unregistered while a move reads from them");
 }
 
 // A launch fails while the next group of an expanding move is fetched. That group lands, and then nothing

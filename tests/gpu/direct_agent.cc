@@ -44,7 +44,9 @@ class OnlyRead final : public Device {
 };
 
 Result<MadeAgent> make(const AgentContext& context) {
-  if (!context.read) return Error{Code::invalid_argument, "direct", "there is nothing to read"};
+  if (!context.read)
+    return Error{Code::invalid_argument, "direct",
+                 "the agent needs a store to read, but the run has none for it"};
   constexpr MemoryId kMemory = 1;
   const auto& path = context.get<std::string>("path");
   const std::span<std::byte> memory = context.pools.memory(kMemory);

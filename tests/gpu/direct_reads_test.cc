@@ -120,10 +120,11 @@ TEST_F(DirectReadsTest, WhereThereIsNoCuFileALineSaysWhy) {
   const struct {
     std::string library;
     std::string why;
-  } cases[] = {{"/nowhere/libcufile.so.0", "cannot be loaded: "},
-               {fake("no_driver"), "its driver does not open: error 5001"},
-               {fake("compatible"), "has its compatibility mode alone, in which the host reads and copies"},
-               {TIERD_DOUBLE_DIR "/agent-direct.so", "lacks a function of cuFile: "}};
+  } cases[] = {
+      {"/nowhere/libcufile.so.0", "cannot be loaded: "},
+      {fake("no_driver"), "its driver cannot be opened: error 5001"},
+      {fake("compatible"), "supports its compatibility mode only, in which the host reads and copies"},
+      {TIERD_DOUBLE_DIR "/agent-direct.so", "lacks a function of cuFile: "}};
   for (const auto& [library, why] : cases) {
     make(path("cufile", library));
     EXPECT_EQ(made_.reading.way, "staged through pinned memory");

@@ -62,7 +62,7 @@ void PagedModel::add_site(const std::string& name, const Cut& cut, BufferId out,
   site.name = name;
   site.set = embeds ? Site::Set::given : Site::Set::predicted;
   site.added = is_added(cut);
-  site.run = run_of(cut);
+  site.stretch = run_of(cut);
   site.n = neurons(cut);
   site.n_in = inputs(cut);
   site.n_out = embeds ? kWidth : outputs(cut);

@@ -408,7 +408,7 @@ TEST_F(PagingTest, UntilAnAgentDiesAtWhicheverMessage) {
             expect_the_bits_of_plain_loops(*logits, step);
           } else {
             EXPECT_TRUE(paging.died());
-            EXPECT_THAT(logits.error().line(), HasSubstr("is not there any more"));
+            EXPECT_THAT(logits.error().line(), HasSubstr("is lost"));
           }
         }
         died = paging.died();

@@ -256,7 +256,7 @@ TEST(Arena, WhoCannotIsNamed) {
     arena.world.strategies.caches.front().table.resize = nullptr;
     const Status status = arena.resize(2);
     EXPECT_EQ(status.code(), Code::unsupported);
-    EXPECT_EQ(status.error().line(), "cache 'script': cannot change its size while a run goes on");
+    EXPECT_EQ(status.error().line(), "cache 'script': cannot change its size during a run");
     EXPECT_FALSE(arena.world.scheduler->quarantined());
     arena.expect_as_it_was();
   }
@@ -277,9 +277,9 @@ struct Nonsense {
 
 TEST(Arena, AnAnswerThatMakesNoSenseChangesNothing) {
   const Nonsense all[] = {
-      {"more slots than neurons", {5, 0}, {}, "resize: 5 slots for site 0, which can have 4"},
-      {"more than there is", {0, 4}, {}, "resize: 16384 bytes of 12288"},
-      {"nobody leaves", {0, 3}, {}, "resize: 4 neurons of site 1 stay in 3 slots"},
+      {"more slots than neurons", {5, 0}, {}, "resize: 5 slots for site 0, expected at most 4"},
+      {"more than there is", {0, 4}, {}, "resize: 16384 bytes, expected at most 12288"},
+      {"nobody leaves", {0, 3}, {}, "resize: 4 neurons of site 1 stay, but it has 3 slots"},
       {"not here", {0, 3}, {{1, 1}}, "resize: victim 1 of edition 1 cannot be evicted"},
       {"no such neuron", {0, 3}, {{1, 6}}, "resize: victim 6 of edition 1 cannot be evicted"},
       {"no such edition", {0, 3}, {{7, 0}}, "resize: victim 0 of edition 7 cannot be evicted"},
@@ -303,11 +303,11 @@ TEST(Arena, AnAnswerThatMakesNoSenseChangesNothing) {
     victims->n = victims->cap + 1;
     return 0;
   };
-  EXPECT_EQ(arena.resize(3).error().line(), "cache 'script': resize: 5 victims of 4 neurons");
+  EXPECT_EQ(arena.resize(3).error().line(), "cache 'script': resize: 5 victims, expected at most 4");
   arena.expect_as_it_was();
   arena.world.heal();
   arena.world.script.resplit = 2;
-  EXPECT_EQ(arena.world.end_step(0).error().line(), "cache 'script': resplit: 2 is neither 0 nor 1");
+  EXPECT_EQ(arena.world.end_step(0).error().line(), "cache 'script': resplit: 2, expected 0 or 1");
   EXPECT_TRUE(arena.world.scheduler->quarantined());
 }
 

@@ -150,7 +150,7 @@ TEST(Editions, AnAnswerBeyondThemIsAFault) {
   world.script.choose = all_in(2);
   const Status status = world.pass(0, 0);
   ASSERT_FALSE(status.ok());
-  EXPECT_EQ(status.error().line(), "quantizer 'script': choose: edition 2 of 2");
+  EXPECT_EQ(status.error().line(), "quantizer 'script': choose: edition 2, expected a number below 2");
   world.heal();
   world.script.choose = all_in(1);
   EXPECT_TRUE(world.pass(0, 0).ok());

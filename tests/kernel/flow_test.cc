@@ -133,7 +133,7 @@ Flow draw_flow(Random& random, uint32_t units) {
   };
   Flow flow;
   flow.input = random.below(2) == 0 ? std::vector<UnitColumns>{{unit()}} : parts(kInputs);
-  flow.before = flow.holder() != Flow::kNoUnit && random.below(2) == 0;
+  flow.before = flow.holder() != kNoUnit && random.below(2) == 0;
   flow.output = random.below(2) == 0 ? std::vector<UnitColumns>{{unit()}} : parts(kOutputs);
   return flow;
 }

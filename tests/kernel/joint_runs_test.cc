@@ -237,7 +237,7 @@ TEST(JointRuns, AnAgentThatIsNotThereIsNamed) {
   world.mortals[0].dies_at = 1;
   const Status status = world.step(0);
   ASSERT_FALSE(status.ok());
-  EXPECT_EQ(status.error().line(), "agent 1 (recording compute): is not there any more");
+  EXPECT_EQ(status.error().line(), "agent 1 (recording compute): is lost");
   world.expect_nothing_lost();
 }
 

@@ -20,7 +20,7 @@ TEST(LostAgent, APassThatReadsSaysSo) {
   world.mortals[1].dies_at = 2;
   const Status status = world.pass(0, 0);
   ASSERT_FALSE(status.ok());
-  EXPECT_EQ(status.error().line(), "agent 2 (manual flash): is not there any more");
+  EXPECT_EQ(status.error().line(), "agent 2 (manual flash): is lost");
   EXPECT_EQ(status.error().code, Code::lost);
   EXPECT_EQ(world.dispatcher.first_lost(), 2);
   EXPECT_EQ(world.scheduler->counters().retries, 0u) << "nothing is tried again";
@@ -34,7 +34,7 @@ TEST(LostAgent, APassThatComputesSaysSo) {
   world.mortals[0].dies_at = 3;
   const Status status = world.pass(0, 1);
   ASSERT_FALSE(status.ok());
-  EXPECT_EQ(status.error().line(), "agent 1 (recording compute): is not there any more");
+  EXPECT_EQ(status.error().line(), "agent 1 (recording compute): is lost");
   EXPECT_EQ(world.pass(0, 2).error().line(), status.error().line());
   world.expect_nothing_lost();
 }
@@ -101,7 +101,7 @@ void expect_ends_whichever_dies(uint32_t units, bool moves_itself) {
             const Status status = world.pass(site, step);
             if (status.ok()) continue;
             EXPECT_TRUE(dying.dead());
-            EXPECT_THAT(status.error().line(), HasSubstr("is not there any more"));
+            EXPECT_THAT(status.error().line(), HasSubstr("is lost"));
           }
           ASSERT_TRUE(world.end_step(step).ok());
         }

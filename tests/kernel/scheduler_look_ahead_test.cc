@@ -95,7 +95,7 @@ TEST(Scheduler, WishesThatWaitedBecomeDemand) {
   world.expect_nothing_lost();
 }
 
-// The pass begins while some of its neurons are moved. Those in the memory below stay there for it.
+// The pass begins while some of its neurons are moved. The neurons in the memory below stay there for it.
 TEST(Scheduler, ADemandTakesOverWhatHasComeBelow) {
   ScriptedWorld world(
       {.neurons = {1, 1, 8}, .slots = {0, 0, 0}, .blocks = 3, .neurons_per_block = 2, .below = {{0, 0, 0}}});

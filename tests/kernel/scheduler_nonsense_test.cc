@@ -21,7 +21,7 @@ struct Nonsense {
 const std::vector<Nonsense>& nonsense() {
   static const std::vector<Nonsense> all = {
       {"predict code", [](ScriptedWorld& w) { w.script.predict = [](SiteId, tierd_set_out*) { return -4; }; },
-       "predictor 'script': predict: answered -4"},
+       "predictor 'script': predict: returned -4"},
       {"predict too many",
        [](ScriptedWorld& w) {
          w.script.predict = [](SiteId, tierd_set_out* out) {
@@ -29,7 +29,7 @@ const std::vector<Nonsense>& nonsense() {
            return 0;
          };
        },
-       "predictor 'script': predict: 5 of 4 neurons"},
+       "predictor 'script': predict: 5 neurons, expected at most 4"},
       {"predict out of range",
        [](ScriptedWorld& w) {
          w.script.predict = [](SiteId, tierd_set_out* out) {
@@ -60,7 +60,7 @@ const std::vector<Nonsense>& nonsense() {
            return -4;
          };
        },
-       "cache 'script': admit: answered -4"},
+       "cache 'script': admit: returned -4"},
       {"admit too many victims",
        [](ScriptedWorld& w) {
          w.script.admit = [](const tierd_set_view*, int, uint32_t, uint8_t*, tierd_victims_out* victims) {
@@ -68,7 +68,7 @@ const std::vector<Nonsense>& nonsense() {
            return 0;
          };
        },
-       "cache 'script': admit: 77 victims for 2 neurons"},
+       "cache 'script': admit: 77 victims, expected at most 2"},
       {"admit pinned victim",
        [](ScriptedWorld& w) {
          w.script.admit = [](const tierd_set_view*, int, uint32_t, uint8_t*, tierd_victims_out* victims) {
@@ -101,7 +101,7 @@ const std::vector<Nonsense>& nonsense() {
            return 0;
          };
        },
-       "keeps more neurons than it has slots and victims"},
+       "keeps more neurons than there are free slots and victims"},
       {"admit verdict",
        [](ScriptedWorld& w) {
          w.script.admit = [](const tierd_set_view* missing, int, uint32_t, uint8_t* verdict,
@@ -119,19 +119,19 @@ const std::vector<Nonsense>& nonsense() {
            return 0;
          };
        },
-       "refused a neuron that is needed now"},
+       "refused a neuron of a demand"},
       {"look-ahead code", [](ScriptedWorld& w) { w.script.code["look_ahead"] = -3; },
-       "predictor 'script': look_ahead: answered -3"},
+       "predictor 'script': look_ahead: returned -3"},
       {"look-ahead to no memory",
        [](ScriptedWorld& w) {
          w.script.look_ahead = [](SiteId) { return std::vector<Ahead>{{2, 1, std::nullopt, 2}}; };
        },
-       "look_ahead: memory 2 of 1"},
+       "look_ahead: memory 2, expected 1 to 1"},
       {"look-ahead to the store",
        [](ScriptedWorld& w) {
          w.script.look_ahead = [](SiteId) { return std::vector<Ahead>{{2, 1, std::nullopt, 0}}; };
        },
-       "look_ahead: memory 0 of 1"},
+       "look_ahead: memory 0, expected 1 to 1"},
       {"look-ahead to another's edition",
        [](ScriptedWorld& w) {
          w.script.look_ahead = [](SiteId) {
@@ -143,29 +143,29 @@ const std::vector<Nonsense>& nonsense() {
        [](ScriptedWorld& w) {
          w.script.look_ahead = [](SiteId) { return std::vector<Ahead>{{2, 1, Neurons{0, 1, 2, 3, 4}}}; };
        },
-       "look_ahead: 5 of 4 neurons"},
+       "look_ahead: 5 neurons, expected at most 4"},
       {"a cache's code", [](ScriptedWorld& w) { w.script.code["ahead"] = -4; },
-       "cache 'script': ahead: answered -4"},
+       "cache 'script': ahead: returned -4"},
       {"a cache's distance",
        [](ScriptedWorld& w) { w.script.ahead = [](SiteId) {
                                 return std::vector<Ahead>{{2, 3}};
                               }; },
-       "ahead: site 2 does not lie 3 sites after 1"},
+       "ahead: site 2 is not the one 3 sites after site 1"},
       {"look-ahead wrong distance",
        [](ScriptedWorld& w) { w.script.look_ahead = [](SiteId) {
                                 return std::vector<Ahead>{{2, 2}};
                               }; },
-       "look_ahead: site 2 does not lie 2 sites after 1"},
+       "look_ahead: site 2 is not the one 2 sites after site 1"},
       {"look-ahead wrong site",
        [](ScriptedWorld& w) { w.script.look_ahead = [](SiteId) {
                                 return std::vector<Ahead>{{9, 1}};
                               }; },
-       "look_ahead: site 9 does not lie"},
+       "look_ahead: site 9 is not the one"},
       {"look-ahead no distance",
        [](ScriptedWorld& w) { w.script.look_ahead = [](SiteId) {
                                 return std::vector<Ahead>{{1, 0}};
                               }; },
-       "look_ahead: site 1 does not lie 0 sites after 1"},
+       "look_ahead: site 1 is not the one 0 sites after site 1"},
       {"look-ahead far away",
        [](ScriptedWorld& w) {
          w.script.look_ahead = [](SiteId) { return std::vector<Ahead>{{2, 4294967293u}}; };
@@ -191,7 +191,7 @@ const std::vector<Nonsense>& nonsense() {
        [](ScriptedWorld& w) {
          w.script.look_ahead = [](SiteId) { return std::vector<Ahead>{{2, 1, Neurons{0, 1, 2, 3, 4}}}; };
        },
-       "look_ahead: 5 of 4 neurons"},
+       "look_ahead: 5 neurons, expected at most 4"},
       {"look-ahead that the cache answers badly",
        [](ScriptedWorld& w) {
          w.script.look_ahead = [](SiteId) { return std::vector<Ahead>{{2, 1}}; };
@@ -204,18 +204,18 @@ const std::vector<Nonsense>& nonsense() {
            return 0;
          };
        },
-       "keeps more neurons than it has slots and victims"},
+       "keeps more neurons than there are free slots and victims"},
       {"observe code", [](ScriptedWorld& w) { w.script.code["observe"] = -1; },
-       "predictor 'script': observe: answered -1"},
+       "predictor 'script': observe: returned -1"},
       {"touch code", [](ScriptedWorld& w) { w.script.code["touch"] = -1; },
-       "cache 'script': touch: answered -1"},
+       "cache 'script': touch: returned -1"},
       {"landed code",
        [](ScriptedWorld& w) {
          w.script.code["landed"] = -1;
          w.script.look_ahead = [](SiteId) { return std::vector<Ahead>{{2, 1, Neurons{0}}}; };
          w.script.admit = keep_what_fits();
        },
-       "cache 'script': landed: answered -1"},
+       "cache 'script': landed: returned -1"},
       {"dropped code",
        [](ScriptedWorld& w) {
          w.script.code["dropped"] = -1;
@@ -228,9 +228,9 @@ const std::vector<Nonsense>& nonsense() {
            return 0;
          };
        },
-       "cache 'script': dropped: answered -1"},
+       "cache 'script': dropped: returned -1"},
       {"end of step code", [](ScriptedWorld& w) { w.script.code["end_step"] = -1; },
-       "cache 'script': end_step: answered -1"},
+       "cache 'script': end_step: returned -1"},
   };
   return all;
 }
@@ -283,7 +283,7 @@ TEST(SchedulerNonsense, OfAChoiceIsOneLineToo) {
   const std::vector<Nonsense> all = {
       {"assign code",
        [](ScriptedWorld& w) { w.script.assign = [](const tierd_set_view*, uint8_t*) { return -1; }; },
-       "balancer 'script': assign: answered -1"},
+       "balancer 'script': assign: returned -1"},
       {"assign unit",
        [](ScriptedWorld& w) {
          w.script.assign = [](const tierd_set_view* set, uint8_t* unit) {
@@ -291,10 +291,10 @@ TEST(SchedulerNonsense, OfAChoiceIsOneLineToo) {
            return 0;
          };
        },
-       "balancer 'script': assign: unit 3 of 2"},
+       "balancer 'script': assign: unit 3, expected a number below 2"},
       {"choose code",
        [](ScriptedWorld& w) { w.script.choose = [](const tierd_set_view*, uint8_t*) { return -3; }; },
-       "quantizer 'script': choose: answered -3"},
+       "quantizer 'script': choose: returned -3"},
       {"choose level",
        [](ScriptedWorld& w) {
          w.script.choose = [](const tierd_set_view*, uint8_t* level) {
@@ -302,7 +302,7 @@ TEST(SchedulerNonsense, OfAChoiceIsOneLineToo) {
            return 0;
          };
        },
-       "quantizer 'script': choose: edition 200 of 2"},
+       "quantizer 'script': choose: edition 200, expected a number below 2"},
   };
   for (const Nonsense& n : all) {
     SCOPED_TRACE(n.name);
@@ -331,13 +331,13 @@ TEST(SchedulerNonsense, AtTheStartIsOneLine) {
     const char* line;
   };
   const std::vector<Case> cases = {
-      {{{9}}, "fill: edition 9 of 2"},
-      {{{2}}, "fill: edition 2 of 2"},  // a site has this number, no edition
+      {{{9}}, "fill: edition 9, expected a number below 2"},
+      {{{2}}, "fill: edition 2, expected a number below 2"},  // a site has this number, no edition
       {{{0}}, "fill: more neurons of edition 0 than it has slots"},
       {{{0, Neurons{1, 7}}}, "fill: neuron 7 at place 1"},
       {{{0, Neurons{1, 1}}}, "fill: neuron 1 at place 1"},
       {{{1}, {0, Neurons{2, 1}}}, "fill: neuron 1 at place 1"},
-      {{{0, Neurons{0, 1, 2, 3, 3}}}, "fill: 5 of 4 neurons"},
+      {{{0, Neurons{0, 1, 2, 3, 3}}}, "fill: 5 neurons, expected at most 4"},
   };
   for (const Case& c : cases) {
     ScriptedWorld world({.slots = {2, 4}, .tied = true});
@@ -351,7 +351,7 @@ TEST(SchedulerNonsense, AtTheStartIsOneLine) {
   }
   ScriptedWorld world({.slots = {0, 2, 4}});
   world.script.code["fill"] = -4;
-  EXPECT_THAT(world.run(world.scheduler->fill({})).error().line(), HasSubstr("fill: answered -4"));
+  EXPECT_THAT(world.run(world.scheduler->fill({})).error().line(), HasSubstr("fill: returned -4"));
   world.expect_nothing_lost();
 }
 

@@ -177,7 +177,7 @@ TEST(Scheduler, AFaultOfACacheEndsTheSequenceThatBegins) {
   world.strategies.predictor.table.end_sequence = world.strategies.predictor.table.begin_sequence;
   world.strategies.predictor.self = &told;
   world.script.code["begin_sequence"] = TIERD_E_INTERNAL;
-  EXPECT_EQ(world.scheduler->begin_sequence(5).error().line(), "cache 'script': begin_sequence: answered -4");
+  EXPECT_EQ(world.scheduler->begin_sequence(5).error().line(), "cache 'script': begin_sequence: returned -4");
   EXPECT_EQ(told, 2u);  // of the begin and of the end
   EXPECT_EQ(world.script.calls, (std::vector<std::string>{"begin 5"}));
   EXPECT_TRUE(world.scheduler->quarantined());
@@ -190,7 +190,7 @@ TEST(Scheduler, AFaultOfACacheAtTheEndOfASequenceIsToldOnce) {
   world.script.code["end_sequence"] = TIERD_E_INTERNAL;
   EXPECT_TRUE(world.scheduler->begin_sequence(5).ok());
   world.scheduler->end_sequence(5);
-  EXPECT_EQ(world.scheduler->take_fault().error().line(), "cache 'script': end_sequence: answered -4");
+  EXPECT_EQ(world.scheduler->take_fault().error().line(), "cache 'script': end_sequence: returned -4");
   EXPECT_TRUE(world.scheduler->take_fault().ok());
 }
 

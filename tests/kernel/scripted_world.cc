@@ -33,7 +33,7 @@ SiteTable make_sites(const WorldOptions& options) {
     site.output = {2 * options.rows * kStride * uint32_t{sizeof(float)} / uint32_t{kPlaceUnit}, kStride};
     if (options.bundles) {
       site.added = true;
-      site.run = kRun;
+      site.stretch = kRun;
       site.contribution = {options.rows * kStride * uint32_t{sizeof(float)} / uint32_t{kPlaceUnit}, kStride};
     }
     if (options.experts) {

@@ -135,12 +135,13 @@ TEST_F(SpareTime, NonsenseIsAFault) {
     world.heal();
     return status.ok() ? "accepted" : status.error().line();
   };
-  EXPECT_THAT(refused({kStore, {0, Neurons{0}}}), HasSubstr("names no memory that a unit computes from"));
-  EXPECT_THAT(refused({7, {0, Neurons{0}}}), HasSubstr("names no memory that a unit computes from"));
+  EXPECT_THAT(refused({kStore, {0, Neurons{0}}}),
+              HasSubstr("a wish names a memory from which no unit computes"));
+  EXPECT_THAT(refused({7, {0, Neurons{0}}}), HasSubstr("a wish names a memory from which no unit computes"));
   EXPECT_THAT(refused({kOfFirst, {9, Neurons{0}}}), HasSubstr("edition 9 of 2"));
   EXPECT_THAT(refused({kOfFirst, {0, Neurons{4}}}), HasSubstr("neuron 4"));
   world.script.meanwhile = [](SiteId) { return std::vector<Wanted>{{9, Neurons{0}}}; };
-  EXPECT_THAT(world.pass(1, 0).error().line(), HasSubstr("idle: edition 9 of 2"));
+  EXPECT_THAT(world.pass(1, 0).error().line(), HasSubstr("idle: edition 9, expected a number below 2"));
 }
 
 // One message at a time, and none after the pass.
@@ -218,7 +219,8 @@ TEST(Firing, MoreHeatThanThereIsIsAFault) {
     return 0;
   };
   world.heal();
-  EXPECT_THAT(world.pass(0, 0).error().line(), HasSubstr("heat 'script': heat: 16 of at most 15"));
+  EXPECT_THAT(world.pass(0, 0).error().line(),
+              HasSubstr("heat 'script': heat: value 16, expected at most 15"));
 }
 
 TEST(Firing, NobodyIsToldWhereNobodyAsks) {

@@ -1,4 +1,4 @@
-// Which neurons the next read takes: whole runs, the lowest first, as many as fit.
+// Tests of the neurons that the next read takes: whole runs, the lowest first, as many as fit.
 #include "core/kernel/supply/stretches.h"
 
 #include <gmock/gmock.h>

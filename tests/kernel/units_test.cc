@@ -106,7 +106,7 @@ TEST(Units, AnAnswerBeyondTheUnitsIsAFault) {
   deal(world, 3);
   const Status status = world.pass(0, 0);
   ASSERT_FALSE(status.ok());
-  EXPECT_THAT(status.error().line(), HasSubstr("assign: unit 2 of 2"));
+  EXPECT_THAT(status.error().line(), HasSubstr("assign: unit 2, expected a number below 2"));
   world.heal();
   deal(world, 2);
   EXPECT_TRUE(world.pass(0, 1).ok());

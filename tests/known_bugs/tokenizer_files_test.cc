@@ -166,9 +166,9 @@ TEST(KnownBugs, VocabAndMergesFollowTheirClass_llama_cpp_9673) {
     EXPECT_EQ(with({{"tokenizer_class", name}}), "2") << "words end before letters";
   EXPECT_EQ(with(json::object(), "opt"), "2");
   EXPECT_THAT(with({{"tokenizer_class", "KlingonTokenizer"}}),
-              HasSubstr("tokenizer_config.json: tokenizer_class: \"KlingonTokenizer\" is not known"));
+              HasSubstr("tokenizer_config.json: tokenizer_class: \"KlingonTokenizer\" is not supported"));
   EXPECT_THAT(with({{"tokenizer_class", "GPT2Tokenizer"}, {"add_prefix_space", true}}),
-              HasSubstr("add_prefix_space: true is not known"));
+              HasSubstr("add_prefix_space: true is not supported"));
 }
 
 TEST(KnownBugs, TokensAreAddedByFilesBeside_llama_cpp_3633) {
@@ -204,7 +204,7 @@ TEST(KnownBugs, FieldsOfTokenizersThatAreRefusedByName) {
   };
   EXPECT_THAT(refused("/normalizer", {{"type", "NFKC"}}), HasSubstr("normalizer \"NFKC\""));
   EXPECT_THAT(refused("/normalizer", {{"type", "Prepend"}, {"prepend", "▁"}}),
-              HasSubstr("beside other steps"));
+              HasSubstr("together with other steps"));
   EXPECT_THAT(refused("/pre_tokenizer/prepend_scheme", "last"), HasSubstr("prepend_scheme \"last\""));
   EXPECT_THAT(refused("/pre_tokenizer/replacement", "_"), HasSubstr("replacement \"_\""));
   EXPECT_THAT(refused("/pre_tokenizer/split", "no"), HasSubstr("split: expected true or false"));

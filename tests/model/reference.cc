@@ -172,7 +172,7 @@ void Reference::embed(uint32_t token, uint32_t position) {
 // delta = o(attention(q, k, v)), each of the normed x
 void Reference::attention(Layer& layer, uint32_t position) {
   const uint64_t kv_dim = config_.kv_dim();
-  TIERD_CHECK_MSG(layer.keys.size() >= position * kv_dim, "positions come one after another");
+  TIERD_CHECK_MSG(layer.keys.size() >= position * kv_dim, "positions are consecutive");
   layer.keys.resize((uint64_t{position} + 1) * kv_dim);
   layer.values.resize((uint64_t{position} + 1) * kv_dim);
   const std::span<float> k = std::span(layer.keys).subspan(position * kv_dim);

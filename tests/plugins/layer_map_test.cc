@@ -131,12 +131,12 @@ TEST(LayerMap, TheMapMayBeGiven) {
 TEST(LayerMap, AMapThatMeansNothingIsRefused) {
   const StrategyChoice sound = choose("cache", "layer-map", {});
   for (const auto& [text, why] :
-       {std::pair("npu=4", "'npu' is no tier that keeps weights"),
-        std::pair("gpu", "'gpu' does not say how many layers a tier keeps"),
-        std::pair("gpu=-1", "expected for example gpu=6"),
-        std::pair("gpu=all", "'gpu=all' does not say how many"),
-        std::pair("gpu=1,,dram=1", "'' does not say"), std::pair("=3", "'=3' does not say"),
-        std::pair("gpu=123456", "'gpu=123456' does not say")}) {
+       {std::pair("npu=4", "'npu' is not a tier with a memory"),
+        std::pair("gpu", "'gpu' is not a number of layers of a tier"),
+        std::pair("gpu=-1", "is not a number of layers of a tier; expected one such as gpu=6"),
+        std::pair("gpu=all", "'gpu=all' is not a number of layers of a tier; expected one such as gpu=6"),
+        std::pair("gpu=1,,dram=1", "'' is not a number"), std::pair("=3", "'=3' is not a number"),
+        std::pair("gpu=123456", "'gpu=123456' is not a number")}) {
     SiteTable sites;
     PluginWorld::Machine machine;
     machine.memory = 1;

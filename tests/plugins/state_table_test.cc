@@ -105,7 +105,10 @@ TEST(StateTable, WithoutParentsTheRuleOfThePaperIsRefused) {
     return answer == TIERD_OK ? std::string() : table.lines.back();
   };
   EXPECT_THAT(refused({}), testing::HasSubstr("--set predictor.name=dense"));
-  EXPECT_THAT(refused({}), testing::HasSubstr("tier-profile -m MODEL TEXT -o parents.safetensors --parents"));
+  EXPECT_THAT(
+      refused({}),
+      testing::HasSubstr("make tables of parents with tier profile -m MODEL TEXT -o parents.safetensors "
+                         "--parents and use them with --set predictor.tensors=parents.safetensors, or "));
   EXPECT_EQ(refused({}, one_parent_each()), "");
   EXPECT_EQ(refused({{"rule", std::string("reaches"), "test"}}), "");
   EXPECT_EQ(refused({{"threshold", int64_t{14}, "test"}}), "");

@@ -48,11 +48,13 @@ TEST(StoreCodec, AnUnknownOneIsALineWithThoseThatThereAre) {
   WriteOptions options;
   const Status unknown = choose_compression("zip", ours(), {}, "--compression", options);
   EXPECT_EQ(unknown.code(), Code::not_found);
-  EXPECT_THAT(unknown.error().line(),
-              AllOf(StartsWith("--compression: is neither none nor bitmap, and there is no codec 'zip' in "),
-                    HasSubstr("; there are zstd")));
+  EXPECT_THAT(
+      unknown.error().line(),
+      AllOf(StartsWith(
+                "--compression: expected none, bitmap or the name of a codec: there is no codec 'zip' in "),
+            HasSubstr("; there are zstd")));
   EXPECT_EQ(choose_compression("bitmap", ours(), kLevel, "model.compression", options).error().line(),
-            "a.toml:4: 'level' is for a codec, and model.compression is 'bitmap'");
+            "a.toml:4: 'level' is a parameter of a codec, but model.compression is 'bitmap'");
 }
 
 TEST(StoreCodec, AStoreHasTheCodecThatItNames) {
@@ -77,9 +79,9 @@ TEST(StoreCodec, AStoreHasTheCodecThatItNames) {
   EXPECT_EQ((*codec_of(*store, config))->settings(), "level=9");
 
   const auto missing = codec_of(*store, PluginPath({folder.path()}));
-  EXPECT_EQ(missing.error().line(),
-            path + ": its neurons are compressed by codec 'zstd', and there is no codec 'zstd' in " +
-                folder.path());
+  EXPECT_EQ(
+      missing.error().line(),
+      path + ": its neurons are compressed by codec 'zstd': there is no codec 'zstd' in " + folder.path());
 }
 
 // No unit computes from a codec's bytes: the reading tier expands them, unless that is forbidden.
@@ -97,8 +99,8 @@ TEST(StoreCodec, TiersThatReadItsStoreExpand) {
   EXPECT_GT(std::ranges::count_if(editions, [](const Edition& e) { return e.made_of != kNoEdition; }), 0);
   config.tier("dram").compressed = "kept";
   EXPECT_EQ(plan_run(config, {}).error().line(),
-            "tiers.dram.compressed: 'kept', but nothing can be computed from what codec 'zstd' has "
-            "compressed: say \"expanded\"");
+            "tiers.dram.compressed: is 'kept', but neurons that codec 'zstd' compressed cannot be computed "
+            "from; set \"expanded\"");
 }
 
 }  // namespace

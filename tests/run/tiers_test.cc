@@ -69,8 +69,8 @@ TEST(TierTable, MemoriesAreNumberedFromTheLowestUpwards) {
     EXPECT_THAT(*tiers->units_named("c", "run.attention"), ElementsAre(0, 1));
     EXPECT_THAT(*tiers->units_named("a.0", "run.dense"), ElementsAre(3));
     EXPECT_EQ(tiers->units_named("b", "run.dense").error().line(),
-              "run.dense: there is no unit 'b'; units are c.0, c.1, dram.0, a.0, and a tier's name is all of "
-              "its units");
+              "run.dense: there is no unit 'b'; expected one of c.0, c.1, dram.0, a.0, or a tier's name for "
+              "all of its units");
   }
 }
 
@@ -99,7 +99,7 @@ TEST(TierTable, AgentsOfOneTierMayBeToldTheirCores) {
   EXPECT_THAT(tiers->store.cores, ElementsAre(3));
   for (const char* cores : {"2-1", "a", "1-", "0,,1", "-3", "99999", "1 2"})
     EXPECT_THAT(refused({std::string("tiers.dram.cores=\"") + cores + "\""}),
-                HasSubstr("tiers.dram.cores: '" + std::string(cores) + "' are no cores"));
+                HasSubstr("tiers.dram.cores: '" + std::string(cores) + "' is not a list of cores"));
   EXPECT_EQ(refused({"tiers.dram.cores=\"0-2,1\""}), "tiers.dram.cores: 1 is named twice");
 }
 
@@ -107,8 +107,9 @@ TEST(TierTable, AgentsOfOneTierMayBeToldTheirCores) {
 TEST(TierTable, ThereAreNotMoreCoresThanTheProcessHas) {
   const size_t most = own_cores().units.size();
   EXPECT_TRUE(chosen({fmt::format("tiers.dram.cores=\"0-{}\"", most - 1)}).ok());
-  EXPECT_EQ(refused({fmt::format("tiers.dram.cores=\"0-{}\"", most)}),
-            fmt::format("tiers.dram.cores: '0-{}' are {} cores, this process has {}", most, most + 1, most));
+  EXPECT_EQ(
+      refused({fmt::format("tiers.dram.cores=\"0-{}\"", most)}),
+      fmt::format("tiers.dram.cores: '0-{}' names {} cores, but this process has {}", most, most + 1, most));
 }
 
 TEST(TierTable, ALinkNamesEachTierOnce) {
@@ -129,11 +130,11 @@ TEST(TierTable, AMemoryThatIsApartIsReachedByItsAgentAlone) {
   EXPECT_EQ(tiers->topology.links[1].lane, 1);
   EXPECT_EQ(tiers->topology.units[1].lane, 0);
   const std::string why =
-      "reads do not land in the memory of agent 'gpu': name a tier that it fetches from, as "
-      "tiers.gpu.over = \"dram\"";
+      "agent 'gpu' has a memory of its own device, into which reads from the store cannot land; set a tier "
+      "that it fetches from, as in tiers.gpu.over = \"dram\"";
   EXPECT_EQ(refused({"tiers.gpu.kind=gpu"}), "tiers.gpu.over: " + why);
   EXPECT_EQ(refused({"tiers.gpu.over=dram", "tiers.gpu.link=dram,flash"}), "tiers.gpu.link: " + why);
-  const std::string nobody = "nobody else reaches the memory of agent 'gpu'";
+  const std::string nobody = "no other agent can access the memory of agent 'gpu'";
   EXPECT_EQ(refused({"tiers.gpu.over=dram", "tiers.a.kind=dram", "tiers.a.over=gpu"}),
             "tiers.a.over: " + nobody);
   EXPECT_EQ(refused({"tiers.gpu.over=dram", "tiers.z.kind=dram", "tiers.z.over=dram", "tiers.z.link=gpu"}),
@@ -155,8 +156,8 @@ TEST(TierTable, AnAgentMayReadTheStoreIntoItsOwnMemory) {
   }
   EXPECT_FALSE(chosen({"tiers.gpu.over=dram"})->memories[1].reads_directly());
   EXPECT_EQ(refused({"tiers.gpu.direct=true"}),
-            "tiers.gpu.over: reads do not land in the memory of agent 'gpu': name a tier that it fetches "
-            "from, as tiers.gpu.over = \"dram\"");
+            "tiers.gpu.over: agent 'gpu' has a memory of its own device, into which reads from the store "
+            "cannot land; set a tier that it fetches from, as in tiers.gpu.over = \"dram\"");
   EXPECT_THAT(refused({"tiers.dram.direct=true"}), HasSubstr("direct"));
 }
 
@@ -165,13 +166,13 @@ TEST(TierTable, WhatCannotBeIsToldByItsKey) {
     more.insert(more.begin(), "tiers.a.kind=dram");
     return refused(more);
   };
-  EXPECT_EQ(
-      refused({"tiers.flash.count=0"}),
-      "tiers: no tier's agent serves 'read' ('dram' of tiers.dram); one must, as the agent 'flash' does "
-      "(tiers.NAME.kind)");
+  EXPECT_EQ(refused({"tiers.flash.count=0"}),
+            "tiers: no tier's agent serves 'read' ('dram' of tiers.dram); set the agent of one tier to one "
+            "that does, such as 'flash' (tiers.NAME.kind)");
   EXPECT_EQ(refused({"tiers.dram.kind=flash"}),
-            "tiers.dram.kind: agent 'flash' serves 'read', which that of tiers.flash does already");
-  EXPECT_EQ(refused({"tiers.dram.count=0"}), "tiers: there is no tier with a memory; [tiers.dram] is one");
+            "tiers.dram.kind: agent 'flash' serves 'read', as the agent of tiers.flash does; expected one "
+            "such agent");
+  EXPECT_EQ(refused({"tiers.dram.count=0"}), "tiers: no tier has a memory; add one such as [tiers.dram]");
   EXPECT_EQ(refused({"tiers.dram.kind=null"}), "tiers.dram.kind: agent 'null' does not serve 'run'");
   EXPECT_EQ(refused({"tiers.dram.compute=false"}), "tiers: no tier computes");
   EXPECT_EQ(refused({"tiers.dram.count=33"}), "tiers.dram.count: 33 make more than 32 memories");
@@ -180,22 +181,22 @@ TEST(TierTable, WhatCannotBeIsToldByItsKey) {
   EXPECT_EQ(refused({"tiers.dram.count=4294967295"}),
             "tiers.dram.count: 4294967295 make more than 32 memories");
   EXPECT_EQ(a({"tiers.a.over=b"}), "tiers.a.over: there is no tier 'b'");
-  EXPECT_EQ(a({"tiers.a.over=a"}), "tiers.a.over: the tier would lie over itself");
+  EXPECT_EQ(a({"tiers.a.over=a"}), "tiers.a.over: the tier is over itself, directly or through others");
   EXPECT_THAT(a({"tiers.a.over=dram", "tiers.dram.over=a"}),
-              HasSubstr("over: the tier would lie over itself"));
+              HasSubstr("over: the tier is over itself, directly or through others"));
   EXPECT_EQ(a({"tiers.a.over=dram", "tiers.a.count=3", "tiers.dram.count=2"}),
-            "tiers.a.over: tiers.a.count is 3, and tiers.dram.count is 2: expected tiers.dram.count 1, or "
-            "both the same");
-  EXPECT_EQ(a({"tiers.a.link=a"}), "tiers.a.link: 'a' has one memory, which fetches nothing from itself");
+            "tiers.a.over: tiers.a.count is 3, and tiers.dram.count is 2; expected tiers.dram.count to be 1, "
+            "or both to be equal");
+  EXPECT_EQ(a({"tiers.a.link=a"}), "tiers.a.link: 'a' has one memory, which cannot fetch from itself");
   EXPECT_EQ(a({"tiers.a.link=dram"}), "tiers.a.link: 'dram' is not below this tier");
   EXPECT_EQ(a({"tiers.a.over=dram", "tiers.a.link=x"}), "tiers.a.link: there is no tier 'x'");
   EXPECT_EQ(refused({"tiers.n.kind=null", "tiers.n.over=dram", "tiers.n.compute=false"}),
-            "tiers.n.kind: agent 'null' does not serve 'move', which brings neurons from other memories");
+            "tiers.n.kind: agent 'null' does not serve 'move', which fetches neurons from other memories");
   for (const char* setting :
        {"capacity=1GB", "staging=1MB", "over=dram", "link=dram", "compute=false", "recode=q4_0"}) {
     const std::string key(setting, std::string(setting).find('='));
     EXPECT_EQ(refused({std::string("tiers.flash.") + setting}),
-              "tiers.flash." + key + ": has no meaning for the tier that reads the store");
+              "tiers.flash." + key + ": is set, but does not apply to the tier that reads the store");
   }
 }
 
@@ -221,19 +222,19 @@ TEST(TierTable, TiersAboveMayRecode) {
   EXPECT_EQ(with({"tiers.b.kind=dram", "tiers.b.over=dram", "tiers.a.recode=q4_0", "tiers.b.recode=q4_0"}),
             "tiers.b.recode q4_0 in a in b");
   EXPECT_EQ(with({"tiers.a.recode=q9"}),
-            "tiers.a.recode: 'q9' is no encoding; expected none, or a list such as q8_0,q4_0");
+            "tiers.a.recode: 'q9' is not an encoding; expected none, or a list such as q8_0,q4_0");
   EXPECT_EQ(with({"tiers.b.kind=dram", "tiers.b.over=dram", "tiers.a.recode=q8_0", "tiers.b.recode=q4_0"}),
-            "tiers.b.recode: 'q4_0' differs from tiers.a.recode; tiers that recode have the same editions");
+            "tiers.b.recode: 'q4_0' differs from tiers.a.recode; expected the same editions in all tiers "
+            "that recode");
   EXPECT_EQ(with({"tiers.dram.recode=q4_0"}),
-            "tiers.dram.recode: what is read from the store is used as it is stored: put a tier between them "
-            "(tiers.dram.over), or store it so (model.editions)");
+            "tiers.dram.recode: neurons that are read from the store are not recoded; put a tier between "
+            "them (tiers.dram.over), or store these editions (model.editions)");
   EXPECT_EQ(with({"tiers.a.link=dram,flash", "tiers.a.recode=q4_0"}),
-            "tiers.a.recode: what is read from the store is used as it is stored: put a tier between them "
-            "(tiers.a.over), or store it so (model.editions)");
-  EXPECT_EQ(
-      with({"tiers.a.recode=q4_0", "tiers.a.compute=false"}),
-      "tiers.a.recode: neurons are encoded anew by who computes from them: agent 'dram' does not, or does "
-      "not compute");
+            "tiers.a.recode: neurons that are read from the store are not recoded; put a tier between them "
+            "(tiers.a.over), or store these editions (model.editions)");
+  EXPECT_EQ(with({"tiers.a.recode=q4_0", "tiers.a.compute=false"}),
+            "tiers.a.recode: neurons are recoded by the agent that computes from them, but agent 'dram' does "
+            "not recode, or does not compute");
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ TEST_F(CacheFolder, AChangedSourceGetsAnotherStore) {
   const std::string said = testing::internal::GetCapturedStderr();
   ASSERT_TRUE(second.ok());
   EXPECT_NE(*first, *second);
-  EXPECT_THAT(said, HasSubstr("memory has changed, converting it anew; " + *first));
+  EXPECT_THAT(said, HasSubstr("memory has changed and is converted again; " + *first));
   EXPECT_TRUE(Store::open(*first).ok());  // stays until it is removed
 }
 
@@ -92,7 +92,8 @@ TEST_F(CacheFolder, IsItsOwnersAlone) {
   ASSERT_TRUE(store_for(source, kQuiet).ok());
   EXPECT_EQ(std::filesystem::status(cache).permissions(), perms::owner_all);
   std::filesystem::permissions(cache, perms::all);
-  EXPECT_THAT(store_for(source, kQuiet).error().line(), HasSubstr(cache + ": everybody can write to it"));
+  EXPECT_THAT(store_for(source, kQuiet).error().line(),
+              HasSubstr(cache + ": is not trusted, because every user can write to it"));
   std::filesystem::permissions(cache, perms::owner_all | perms::group_read | perms::others_read);
   EXPECT_TRUE(store_for(source, kQuiet).ok());
 }

@@ -211,10 +211,10 @@ TEST(ChannelOrder, RefusesOtherRates) {
   EXPECT_EQ(refused([](auto&) {}, {{kMadeFor, shape_text(config)}}), "accepted");
   EXPECT_THAT(refused([](auto&) {}, {{kMadeFor, "another"}}), HasSubstr("another model"));
   EXPECT_THAT(refused([](auto& rates) { rates.pop_back(); }),
-              HasSubstr("has no tensor layers.1.down.rates; tier-profile --thresholds writes it"));
-  EXPECT_THAT(refused([](auto& rates) { rates[0].values.pop_back(); }), HasSubstr("expected to be F32 [64]"));
+              HasSubstr("has no tensor layers.1.down.rates; write the file with tier profile --thresholds"));
+  EXPECT_THAT(refused([](auto& rates) { rates[0].values.pop_back(); }), HasSubstr("expected F32 [64]"));
   EXPECT_THAT(refused([](auto& rates) { rates[2].values[3] = std::nanf(""); }),
-              HasSubstr("not within 0 and 1"));
+              HasSubstr("has a rate outside 0 to 1"));
   EXPECT_THAT(refused([](auto& rates) { rates[2].values[3] = 2; }),
               HasSubstr("layers.0.up.rates has a rate"));
   EXPECT_EQ(in_order_of_use(source_of(config), {folder.path() + "/none"}).code(), Code::not_found);
@@ -222,7 +222,7 @@ TEST(ChannelOrder, RefusesOtherRates) {
   for (const Layout layout : {Layout::row, Layout::neuron}) {
     EXPECT_THAT(
         write_store(*source, folder.path() + "/rows", {.layout = layout, .quiet = true}).error().line(),
-        HasSubstr("model.order: is one of channels"));
+        HasSubstr("model.order: is an order of channels"));
   }
 }
 

@@ -206,7 +206,8 @@ TEST(CodecStore, ACodecThatAnswersOtherwiseTheSecondTimeEndsTheConversion) {
   const Status written = write_store(source, folder.path() + "/store", by(changing));
   EXPECT_EQ(written.code(), Code::plugin_fault);
   EXPECT_THAT(written.error().line(), HasSubstr("codec 'notebook' makes "));
-  EXPECT_THAT(written.error().line(), HasSubstr("the codec does not give the same answer twice"));
+  EXPECT_THAT(written.error().line(), HasSubstr("when it was measured; if the model has not changed since, "
+                                                "the codec does not return the same result twice"));
 }
 
 TEST(CodecStore, ACodecThatFailsEndsTheConversion) {
@@ -215,13 +216,13 @@ TEST(CodecStore, ACodecThatFailsEndsTheConversion) {
   auto fails = Codec::load(PluginPath({TIERD_BAD_PLUGIN_DIR}), "compress_fails", {}, "test");
   ASSERT_TRUE(fails.ok()) << fails.error().line();
   const Status written = write_store(source, folder.path() + "/store", by(std::move(*fails)));
-  EXPECT_EQ(written.error().line(), "codec 'compress_fails': compress: answered -4: it is not my day");
+  EXPECT_EQ(written.error().line(), "codec 'compress_fails': compress: returned -4: it is not my day");
 }
 
 TEST(CodecStore, GoesWithNeuronsInOnePiece) {
   const auto source = pruned(small_opt(), Encoding::f16);
   EXPECT_THAT(plan_store(source, by(zstd(), Layout::channel_group)).error().line(),
-              HasSubstr("'zstd' goes with layouts row and neuron"));
+              HasSubstr("'zstd' requires neurons that are stored in one piece"));
 }
 
 TEST(CodecStore, RefusesAManifestOfWrongSizes) {
@@ -243,9 +244,9 @@ TEST(CodecStore, RefusesAManifestOfWrongSizes) {
                  {"another size", [](json& m) { m["sites"][1]["compressed"][0][0] = 1; },
                   "(layers.0.qkv neuron 0): is"},
                  {"another codec", [](json& m) { m["sites"][1]["compression"] = "zip"; },
-                  "is 'zip', the store's is 'zstd'"},
+                  "is 'zip', but 'zstd' for the store"},
                  {"a bitmap", [](json& m) { m["sites"][1]["compression"] = "bitmap"; },
-                  "is 'bitmap', the store's is 'zstd'"},
+                  "is 'bitmap', but 'zstd' for the store"},
                  {"a codec of all that is no name", [](json& m) { m["compression"] = "../zstd"; },
                   "is '../zstd'", Code::unsupported},
                  {"no settings", [](json& m) { m.erase("codec_settings"); }, "codec_settings"},
@@ -279,7 +280,7 @@ TEST(CodecStore, VerifyingFindsWhatCannotBeExpanded) {
   const Status verified = store->verify_all(true, codec.get());
   EXPECT_EQ(verified.code(), Code::corrupt);
   EXPECT_THAT(verified.error().line(), HasSubstr(site->name + " neuron 0"));
-  EXPECT_THAT(verified.error().line(), HasSubstr("codec 'zstd': expand: answered -1"));
+  EXPECT_THAT(verified.error().line(), HasSubstr("codec 'zstd': expand: returned -1"));
 }
 
 }  // namespace

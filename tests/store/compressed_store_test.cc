@@ -121,11 +121,11 @@ TEST(CompressedStore, GoesWithNeuronsInOnePiece) {
   const auto source = pruned(small_opt(), Encoding::f16);
   WriteOptions channels = options(Layout::channel_group, Compression::bitmap);
   EXPECT_THAT(plan_store(source, channels).error().line(),
-              HasSubstr("'bitmap' goes with layouts row and neuron"));
+              HasSubstr("'bitmap' requires neurons that are stored in one piece"));
   WriteOptions pieces = options(Layout::neuron, Compression::bitmap);
   pieces.bundling = Bundling::none;
   EXPECT_THAT(plan_store(source, pieces).error().line(),
-              HasSubstr("'bitmap' goes with layouts row and neuron"));
+              HasSubstr("'bitmap' requires neurons that are stored in one piece"));
 }
 
 TEST(CompressedStore, RefusesAManifestOfWrongSizes) {
@@ -154,17 +154,17 @@ TEST(CompressedStore, RefusesAManifestOfWrongSizes) {
            [](json& m) {
              m["sites"][1]["compressed"][0][0] = m["sites"][1]["compressed"][0][0].get<int>() + 1;
            },
-           "whole elements of 2"},
+           "bytes of bits plus a multiple of 2, at most"},
           {"another size",
            [](json& m) {
              m["sites"][1]["compressed"][0][0] = m["sites"][1]["compressed"][0][0].get<int>() - 4096;
            },
            "(layers.0.qkv neuron 0): is"},
           {"another compression", [](json& m) { m["sites"][1]["compression"] = "zip"; },
-           "is 'zip', the store's is 'bitmap'"},
+           "is 'zip', but 'bitmap' for the store"},
           {"an unknown compression of all", [](json& m) { m["compression"] = "z.p"; }, "is 'z.p'",
            Code::unsupported},
-          {"none of all", [](json& m) { m.erase("compression"); }, "is 'bitmap', the store's is 'none'"},
+          {"none of all", [](json& m) { m.erase("compression"); }, "is 'bitmap', but 'none' for the store"},
       });
 }
 

@@ -35,14 +35,14 @@ TEST(Planner, ExpertsAreKeptWhole) {
   }
   EXPECT_THAT(
       plan_layout(config, tensors_of(config, Encoding::f16), {.layout = Layout::neuron}).error().line(),
-      HasSubstr("layout: 'neuron' cuts a layer's one feed-forward network"));
+      HasSubstr("layout: 'neuron' is not supported for a mixture"));
   // blocks of 32 do not fit 40 columns of down
   EXPECT_THAT(plan_layout(config, tensors_of(config, Encoding::q8_0), {}).error().line(),
               HasSubstr("rows of 40 columns cannot be q8_0"));
   ModelConfig huge = config;
   huge.d_model = huge.d_ff = 1u << 15;
   EXPECT_THAT(plan_layout(huge, tensors_of(huge, Encoding::f16), {}).error().line(),
-              HasSubstr("experts of 6442450944 bytes, supported are up to 1073741824"));
+              HasSubstr("experts of 6442450944 bytes, expected at most 1073741824"));
 }
 
 // Channels of experts are not grouped over layers, because the next layer's router chooses other experts.
@@ -74,9 +74,10 @@ TEST(Planner, ExpertsMayBeCutIntoChannels) {
         .error()
         .line();
   };
-  EXPECT_EQ(refused(config, Layout::row), "experts: in channels go with layout channel-group, not with row");
+  EXPECT_EQ(refused(config, Layout::row),
+            "experts: in channels are not supported in layout row; expected layout channel-group");
   EXPECT_EQ(refused(small_llama(), Layout::channel_group),
-            "experts: are asked for in channels, and this model is no mixture");
+            "experts: are set to 'channels', but this model is not a mixture");
 }
 
 TEST(Planner, MoreChannelsOfExpertsThanAStoreCanNumberAreRefused) {
@@ -86,8 +87,8 @@ TEST(Planner, MoreChannelsOfExpertsThanAStoreCanNumberAreRefused) {
                         {.layout = Layout::channel_group, .experts = ExpertCut::channels})
                 .error()
                 .line(),
-            "layout: 'channel-group' makes 17596416 extents of this model, supported are up to 16777216; of "
-            "experts that are kept whole there are fewer (--experts, model.experts)");
+            "layout: 'channel-group' needs 17596416 extents for this model, expected at most 16777216; keep "
+            "experts whole for fewer extents (--experts whole, --set model.experts=whole)");
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ TEST(Manifest, HostileBundlesAreRefused) {
            },
            "extents["},
           {"blocks that are not said to have lost", [](json& m) { store_as(m["sites"][3], "q8_0"); },
-           "sites[3].encoding_error: is null, but its columns are encoded anew"},
+           "sites[3].encoding_error: is null, but its columns were converted to another encoding"},
           {"blocks that do not fit",
            [](json& m) {
              store_as(m["sites"][3], "q8_0");
@@ -52,9 +52,9 @@ TEST(Manifest, HostileBundlesAreRefused) {
              store_as(m["sites"][3], "q6_k");
              m["sites"][3]["encoding_error"] = 0.01;
            },
-           "sites[3].encodings: q6_k goes with rows alone"},
+           "sites[3].encodings: q6_k is supported for rows only"},
           {"down of another encoding", [](json& m) { m["sites"][3]["encodings"][1] = "bf16"; },
-           "sites[3].encodings: differ, expected one of all"},
+           "sites[3].encodings: differ, expected one encoding for all columns"},
           {"wider bundles", [](json& m) { store_as(m["sites"][3], "f32"); },
            "(layers.0.ffn neuron 0): is 384, expected 640"},
           {"a gate that there is not", [](json& m) { m["sites"][3]["encodings"].push_back("f16"); },
@@ -62,7 +62,7 @@ TEST(Manifest, HostileBundlesAreRefused) {
           {"too few neurons", [](json& m) { m["model"]["d_ff"] = 287; },
            "resident[9].cols: is 288, expected 287"},
           {"extents that there are not", [](json& m) { m["sites"][3]["first_extent"] = UINT32_MAX; },
-           "layers.0.ffn first_extent: needs extent"},
+           "layers.0.ffn first_extent: uses extent"},
           {"extents of another site", [](json& m) { m["sites"][3]["first_extent"] = 0; }, "shares extent"},
       });
 }
@@ -97,8 +97,9 @@ TEST(Manifest, HostileEditionsAreRefused) {
            "shares extent"},
           {"in extents that are not", [](json& m) { m["editions"][1]["first_extent"] = UINT32_MAX; },
            "first_extent"},
-          {"left out", [](json& m) { m.erase("editions"); }, "belongs to no site"},
-          {"one left out", [](json& m) { m["editions"].erase(3); }, "belongs to no site"},
+          {"left out", [](json& m) { m.erase("editions"); }, "is used by no site and no resident tensor"},
+          {"one left out", [](json& m) { m["editions"].erase(3); },
+           "is used by no site and no resident tensor"},
           {"a manifest that has more of them",
            [](json& m) { m["editions"].push_back(nlohmann::json(m["editions"][3])); }, "editions[4]"},
       });
@@ -116,7 +117,7 @@ TEST(Manifest, HostileExpertsAreRefused) {
            "sites[3].name: is 'layers.0.ffn', expected 'layers.0.experts'"},
           {"wider ones", [](json& m) { m["model"]["d_ff"] = 41; }, "tensor_bytes: is"},
           {"a layout that cuts them", [](json& m) { m["layout"] = "neuron"; },
-           "layout: is 'neuron', which a mixture has not"},
+           "layout: is 'neuron', which is not supported for a mixture"},
           {"larger ones", [](json& m) { store_as(m["sites"][3], "f32"); }, "layers.0.experts neuron 0"},
           {"blocks that do not fit", [](json& m) { m["sites"][3]["encodings"][2] = "q8_0"; },
            "sites[3].encodings: q8_0 does not fit rows of 40 columns"},
@@ -140,13 +141,13 @@ TEST(Manifest, HostileChannelsAreRefused) {
           {"layout of rows", [](json& m) { m["layout"] = "row"; }, "sites[1].rows_per_neuron: is missing"},
           {"layout of bundles", [](json& m) { m["layout"] = "neuron"; }, "sites: are 10, expected 8"},
           {"columns of two encodings", [](json& m) { m["sites"][1]["encodings"][2] = "f32"; },
-           "sites[1].encodings: differ, expected one of all"},
+           "sites[1].encodings: differ, expected one encoding for all columns"},
           {"columns of super-blocks",
            [](json& m) {
              store_as(m["sites"][1], "q4_k");
              m["sites"][1]["encoding_error"] = 0.01;
            },
-           "sites[1].encodings: q4_k goes with rows alone"},
+           "sites[1].encodings: q4_k is supported for rows only"},
           {"blocks that are not said to have lost", [](json& m) { store_as(m["sites"][1], "q8_0"); },
            "sites[1].encoding_error: is null"},
           {"a layer wider than the next", [](json& m) { store_as(m["sites"][1], "f32"); },
@@ -207,14 +208,14 @@ TEST(Manifest, HostileOnesAreRefused) {
           {"layers without sites", [](json& m) { m["model"]["n_layers"] = 4096; },
            "sites: are 10, expected 16386"},
           {"huge vocabulary", [](json& m) { m["model"]["vocab_size"] = 1u << 23; },
-           "embed first_extent: needs extent"},
+           "embed first_extent: uses extent"},
           {"zero width", [](json& m) { m["model"]["d_model"] = 0; }, "width is 0"},
           {"not a number", [](json& m) { m["model"]["norm_eps"] = nullptr; }, "model.norm_eps: is missing"},
           {"divisors past a float",
            [](json& m) {
              m["model"]["rope_divisors"] = {1.0, 1e39};
            },
-           "model.rope_divisors[1]: found 1e+39, expected a number that fits a float"},
+           "model.rope_divisors[1]: found 1e+39, expected a number within the range of a float"},
           {"unknown norm", [](json& m) { m["model"]["norm"] = "batch"; },
            "'batch', expected one of rms, layer"},
           {"unknown encoding", [](json& m) { m["sites"][0]["encodings"][0] = "q1"; },
@@ -243,7 +244,7 @@ TEST(Manifest, HostileOnesAreRefused) {
           {"parts that do not fit", [](json& m) { m["sites"][1]["encodings"][2] = "q4_k"; },
            "sites[1].encodings: q4_k does not fit rows of 72 columns"},
           {"a group of two encodings", [](json& m) { m["sites"][1]["encodings"][2] = "f32"; },
-           "which does not divide the 72 rows of layers.0.q: parts differ in encoding"},
+           ", expected a divisor of the 72 rows of layers.0.q, because its parts differ in encoding"},
           {"another name", [](json& m) { m["sites"][2]["name"] = "layers.0.qkv"; },
            "sites[2].name: is 'layers.0.qkv', expected 'layers.0.o'"},
           {"another layer", [](json& m) { m["sites"][2]["name"] = "layers.1.o"; },
@@ -264,11 +265,11 @@ TEST(Manifest, HostileOnesAreRefused) {
            "sites[1].rows_per_neuron: is missing"},
           {"longer neurons", [](json& m) { m["sites"][1]["rows_per_neuron"] = 32; }, "layers.0.qkv neuron"},
           {"a tied head at another place", [](json& m) { m["sites"].back()["first_extent"] = 0; },
-           "sites[9]: shares the weights of embed, which is laid out otherwise"},
+           "sites[9]: shares the weights of embed, but differs from it in encoding, extents or rows"},
           {"a tied head in other runs", [](json& m) { m["sites"].back()["rows_per_neuron"] = 32; },
-           "laid out otherwise"},
+           ", but differs from it in encoding, extents or rows"},
           {"a tied head in another encoding", [](json& m) { store_as(m["sites"].back(), "bf16"); },
-           "laid out otherwise"},
+           ", but differs from it in encoding, extents or rows"},
           {"a tied head in blocks", [](json& m) { store_as(m["sites"].back(), "q8_0"); },
            "sites[9].encodings: q8_0 does not fit rows of 72"},
           {"a tied head without rows", [](json& m) { m["sites"].back()["rows_per_neuron"] = 0; },
@@ -278,7 +279,7 @@ TEST(Manifest, HostileOnesAreRefused) {
           {"no first extent", [](json& m) { m["sites"][1].erase("first_extent"); },
            "sites[1].first_extent: is missing"},
           {"first extent outside", [](json& m) { m["sites"][1]["first_extent"] = UINT32_MAX; },
-           "needs extent"},
+           "uses extent"},
           {"two sites share extents",
            [](json& m) { m["sites"][2]["first_extent"] = m["sites"][1]["first_extent"]; }, "shares extent"},
           {"a missing site", [](json& m) { m["sites"].erase(2); }, "sites: are 9, expected 10"},
@@ -289,7 +290,7 @@ TEST(Manifest, HostileOnesAreRefused) {
           {"a missing resident", [](json& m) { m["resident"].erase(0); }, "resident's length"},
           {"resident of another shape", [](json& m) { m["resident"][0]["cols"] = 1ull << 62; },
            "resident[0].cols"},
-          {"resident extent outside", [](json& m) { m["resident"][0]["extent"] = 1u << 31; }, "needs extent"},
+          {"resident extent outside", [](json& m) { m["resident"][0]["extent"] = 1u << 31; }, "uses extent"},
           {"extent outside the data", [](json& m) { m["extents"].back()[0] = 1ull << 40; }, "outside the"},
           {"extent past 64 bits",
            [](json& m) {
@@ -309,14 +310,14 @@ TEST(Manifest, HostileOnesAreRefused) {
              m["extents"].back()[2] = 0;
              m["extents"].back()[3] = 2;
            },
-           "inside the one before"},
-          {"extents overlap", [](json& m) { m["extents"][1][0] = 0; }, "inside the one before"},
+           "inside the extent before it"},
+          {"extents overlap", [](json& m) { m["extents"][1][0] = 0; }, "inside the extent before it"},
           {"extents out of order", [](json& m) { std::swap(m["extents"][3], m["extents"][4]); },
-           "inside the one before"},
+           "inside the extent before it"},
           {"extent not aligned", [](json& m) { m["extents"][2][0] = 5; }, "multiples of 64"},
           {"extent aligned to less than a block",
            [](json& m) { m["extents"][2][0] = m["extents"][2][0].get<uint64_t>() + 64; },
-           "inside the one before"},
+           "inside the extent before it"},
           {"extent empty", [](json& m) { m["extents"][2][1] = 0; }, "multiples of 64"},
           {"extent of the wrong size",
            [](json& m) {
@@ -338,9 +339,9 @@ TEST(Manifest, HostileOnesAreRefused) {
            "has 3 extents, expected 1 to 2"},
           {"checksum of the checksums no text", [](json& m) { m["checksums"] = 7; }, "checksums: found 7"},
           {"unknown bundling", [](json& m) { m["bundling"] = "by-age"; },
-           "bundling: is 'by-age', this program reads 'row-column' and 'none'", Code::unsupported},
+           "bundling: is 'by-age', expected 'row-column' or 'none'", Code::unsupported},
           {"bundling of the past", [](json& m) { m["bundling"] = "closest-friend"; },
-           "bundling: is 'closest-friend', this program reads 'row-column' and 'none'", Code::unsupported},
+           "bundling: is 'closest-friend', expected 'row-column' or 'none'", Code::unsupported},
           {"rows without bundles", [](json& m) { m["bundling"] = "none"; }, "bundling: is 'none'"},
           {"an extent of nobody",
            [](json& m) {
@@ -348,7 +349,7 @@ TEST(Manifest, HostileOnesAreRefused) {
              m["extents"].push_back({end, 4096, 4096, 1});
              m["data_bytes"] = end + 4096;
            },
-           "belongs to no site"},
+           "is used by no site and no resident tensor"},
           {"data too small", [](json& m) { m["data_bytes"] = 4096; }, "outside the 4096 bytes"},
           {"data too large", [](json& m) { m["data_bytes"] = 1ull << 50; }, "data_bytes"},
           {"wrong tensor bytes", [](json& m) { m["tensor_bytes"] = 1; }, "tensor_bytes: is 1"},
@@ -357,7 +358,8 @@ TEST(Manifest, HostileOnesAreRefused) {
              for (int i = 0; i < 5; ++i) m["vocab"]["pieces"].push_back("x");
            },
            "vocab.pieces: has 306"},
-          {"token outside", [](json& m) { m["vocab"]["bos"] = 999; }, "names token 999"},
+          {"token outside", [](json& m) { m["vocab"]["bos"] = 999; },
+           "has token 999, expected a number below"},
           {"end token outside", [](json& m) { m["vocab"]["end_tokens"] = {999}; }, "vocab.end_tokens"},
           {"added token outside",
            [](json& m) {

@@ -184,9 +184,9 @@ TEST(Manifest, ExpertsInChannelsComeBack) {
           {"a number", [](json& m) { m["experts"] = 3; }, "experts: found 3"},
           {"another cut", [](json& m) { m["experts"] = "whole"; }, "sites: are 30, expected 8"},
           {"an order of experts alone", [](json& m) { m["model"]["expert_order"] = true; },
-           "model.expert_order: is true, which goes with channel_order and experts in channels"},
+           "model.expert_order: is true, which requires channel_order and experts in channels"},
           {"another layout", [](json& m) { m["layout"] = "row"; },
-           "experts: is 'channels', which goes with mixtures in layout channel-group"},
+           "experts: is 'channels', which is supported for mixtures in layout channel-group only"},
           {"no mixture", [](json& m) { m["model"]["n_experts"] = 0; }, "experts"},
           {"another expert", [](json& m) { m["sites"][3]["name"] = m["sites"][5]["name"]; },
            "sites[3].name: is 'layers.0.experts.1.up', expected 'layers.0.experts.0.up'"},
@@ -199,7 +199,7 @@ TEST(Manifest, ExpertsInChannelsComeBack) {
            },
            "sites: are 30, expected 270338"},
           {"gate and up of two encodings", [](json& m) { m["sites"][3]["encodings"][1] = "bf16"; },
-           "sites[3].encodings: differ, expected one of all"},
+           "sites[3].encodings: differ, expected one encoding for all columns"},
           {"extents of another expert", [](json& m) { m["sites"][3]["first_extent"] = 0; }, "shares extent"},
       });
 }

@@ -59,7 +59,7 @@ TEST(Planner, MoreChannelsThanAStoreCanNumberAreRefused) {
   config.n_layers = 4096;
   config.d_ff = 8192;
   EXPECT_EQ(plan_layout(config, {}, {.layout = Layout::channel_group}).error().line(),
-            "layout: 'channel-group' makes 34340864 extents of this model, supported are up to 16777216");
+            "layout: 'channel-group' needs 34340864 extents for this model, expected at most 16777216");
 }
 
 // [channel 0 of layer 0, of layer 1, ..., channel 1 of layer 0, ...]; the last group has fewer layers.
@@ -119,7 +119,7 @@ TEST(Planner, GroupsGoWithChannels) {
     return plan_layout(config, tensors_of(config, Encoding::f16), options).error().line();
   };
   EXPECT_EQ(refused({.layer_group = 2}),
-            "layer_group: groups of 2 layers go with layout channel-group, not with row");
+            "layer_group: groups of 2 layers are not supported in layout row; expected layout channel-group");
   EXPECT_EQ(refused({.layout = Layout::channel_group, .layer_group = 0}),
             "layer_group: 0 is out of range; a group has 1 to 1024 layers");
   EXPECT_THAT(refused({.layout = Layout::channel_group, .bundling = Bundling::none}),
@@ -228,11 +228,11 @@ TEST(Planner, EncodingsThatAreAskedFor) {
     EXPECT_EQ(site_of(*head, "layers.0.o").encodings.front(), Encoding::f16);
   }
   EXPECT_THAT(plan({.encoding = Encoding::q4_k}).error().line(),
-              HasSubstr("layers.0.qkv: rows of 64 columns cannot be q4_k: not a multiple of 256"));
+              HasSubstr("layers.0.qkv: rows of 64 columns cannot be q4_k, which needs a multiple of 256"));
   EXPECT_THAT(plan({.layout = Layout::neuron, .encoding = Encoding::q6_k}).error().line(),
               HasSubstr("layers.0.qkv: rows of 64"));
   EXPECT_THAT(plan({.layout = Layout::channel_group, .encoding = Encoding::q6_k}).error().line(),
-              HasSubstr("layers.0.qkv: columns cannot be q6_k, whose blocks of 256 run along the rows; "
+              HasSubstr("layers.0.qkv: columns cannot be q6_k, which has blocks of 256 along the rows; "
                         "expected f32, f16, bf16, q8_0 or q4_0, or layout row"));
 }
 

@@ -299,7 +299,7 @@ TEST(Writer, RowsHaveNoBundlesToTakeApart) {
   const Status refused =
       write_store(source, temp.path() + "/store", {.bundling = Bundling::none, .quiet = true});
   EXPECT_EQ(refused.code(), Code::invalid_argument);
-  EXPECT_THAT(refused.error().line(), HasSubstr("it goes with layout neuron"));
+  EXPECT_THAT(refused.error().line(), HasSubstr("does not have; expected layout neuron"));
 }
 
 TEST(Writer, GroupsSpanTensorsAndEncodingsMix) {
@@ -348,7 +348,7 @@ TEST(Writer, RefusesFoldersThatAreNoStore) {
   const std::string folder = temp.path();
   const MemorySource source(small_llama(), Encoding::f16);
   temp.write("letter.txt", "dear");
-  EXPECT_THAT(write_store(source, folder, kQuiet).error().line(), HasSubstr("holds no store"));
+  EXPECT_THAT(write_store(source, folder, kQuiet).error().line(), HasSubstr("is not a store"));
   EXPECT_THAT(write_store(source, folder + "/letter.txt", kQuiet).error().line(), HasSubstr("not a folder"));
   EXPECT_EQ(write_store(source, folder + "/no/such/parent", kQuiet).code(), Code::not_found);
   EXPECT_EQ(file_text(folder + "/letter.txt"), "dear");

@@ -70,24 +70,24 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Refused{"no_symbol", "does not export 'tierd_agent_entry'"},
         Refused{"other_build",
-                "was built for [tierd 0.0.9 headers 0, another compiler], this is [" TIERD_BUILD_ID
-                "]: build it anew"},
-        Refused{"no_build", "was built for [nothing], this is ["},
+                "was built for [tierd 0.0.9 headers 0, another compiler], expected [" TIERD_BUILD_ID
+                "]; build it again"},
+        Refused{"no_build", "was built for [nothing], expected ["},
         Refused{"short_of_the_id", "its entry has 12 B, 56 B were expected"},
         Refused{"short_entry", "its entry has 24 B, 56 B were expected"},
-        Refused{"wrong_name", "calls itself agent 'another', by its file name agent 'wrong_name'"},
+        Refused{"wrong_name", "its name is agent 'another', expected agent 'wrong_name' by its file name"},
         Refused{"no_name", "its entry has no name"}, Refused{"no_summary", "its entry has no summary"},
         Refused{"no_make", "its entry has no function 'make'"},
-        Refused{"no_params", "declares parameters and has none"},
+        Refused{"no_params", "declares parameters, but has no list of them"},
         Refused{"param_default", "has the default '65', a whole number within 0 and 64 was expected"},
-        Refused{"make_throws", "could not be made: make threw an exception: not today"},
-        Refused{"make_throws_a_number", "could not be made: make threw an exception"},
-        Refused{"make_nothing", "could not be made: make made no agent"},
-        Refused{"no_credits", "could not be made: it has no credits"},
+        Refused{"make_throws", "could not be created: make threw an exception: not today"},
+        Refused{"make_throws_a_number", "could not be created: make threw an exception"},
+        Refused{"make_nothing", "could not be created: make returned no agent"},
+        Refused{"no_credits", "could not be created: it has no credits"},
         Refused{"no_pools",
-                "could not be made: its arena, staging and tensors have 0 B, 8192 B at a multiple of 4096 "
-                "were expected"},
-        Refused{"no_products", "could not be made: it serves 'run' and offers no products"}),
+                "could not be created: its arena, staging and tensors have 0 B, expected 8192 B at a "
+                "multiple of 4096"},
+        Refused{"no_products", "could not be created: it serves 'run', but has no products"}),
     [](const testing::TestParamInfo<Refused>& refused) { return refused.param.name; });
 
 // The agent's own error is passed on: it names a device or a key.

@@ -78,7 +78,7 @@ TEST(Codec, ZstdRefusesWhatIsNotWhole) {
     const Status expanded = (*codec)->expand(in, std::span(out).first(n_out));
     EXPECT_EQ(expanded.code(), Code::corrupt) << in.size() << " into " << n_out;
     if (!expanded.ok()) {
-      EXPECT_THAT(expanded.error().line(), StartsWith("codec 'zstd': expand: answered -1: "));
+      EXPECT_THAT(expanded.error().line(), StartsWith("codec 'zstd': expand: returned -1: "));
     }
   };
   for (uint64_t n = 0; n < kept.size(); n += n < 40 ? 1 : 97) refused(std::span(kept).first(n), dense.size());
@@ -144,7 +144,7 @@ TEST(Codec, IsFoundByItsName) {
   EXPECT_EQ(unknown.code(), Code::not_found);
   EXPECT_THAT(unknown.error().line(), StartsWith("model.compression: there is no codec 'zip' in "));
   EXPECT_THAT(unknown.error().line(), HasSubstr("; there are zstd"));
-  EXPECT_THAT(load("../zstd").error().line(), HasSubstr("'../zstd' is no name of a plugin"));
+  EXPECT_THAT(load("../zstd").error().line(), HasSubstr("'../zstd' is not a plugin's name"));
   EXPECT_THAT(load("zstd", {{"level", int64_t{20}, "a.toml:3"}}).error().line(),
               StartsWith("a.toml:3: 'codec.level' is 20, a whole number within 1 and 19 was expected"));
   EXPECT_THAT(load("zstd", {{"lvl", int64_t{2}, "a.toml:3"}}).error().line(),
@@ -185,10 +185,10 @@ TEST(Codec, WhateverItDoesWrongIsALineThatNamesIt) {
   EXPECT_EQ(error("writes_nothing", false),
             "codec 'writes_nothing': compress: wrote 0 bytes, expected 1 to 108");
   EXPECT_EQ(error("compress_fails", false),
-            "codec 'compress_fails': compress: answered -4: it is not my day");
+            "codec 'compress_fails': compress: returned -4: it is not my day");
   EXPECT_EQ(error("compress_throws", false),
             "codec 'compress_throws': compress: threw an exception: no such thing as a neuron");
-  EXPECT_EQ(error("expand_fails", true), "codec 'expand_fails': expand: answered -4: it is not my day");
+  EXPECT_EQ(error("expand_fails", true), "codec 'expand_fails': expand: returned -4: it is not my day");
   EXPECT_EQ(error("expand_throws", true), "codec 'expand_throws': expand: threw an exception");
 }
 

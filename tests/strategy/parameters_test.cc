@@ -108,7 +108,8 @@ TEST(Parameters, DeclarationsAreChecked) {
     one.n_params = 1;
     return check_declarations(one, "x.so").error().line();
   };
-  EXPECT_THAT(declared({"a b", TIERD_PARAM_FLAG, 0, "true", 0, 0, nullptr, "h"}), HasSubstr("no sound name"));
+  EXPECT_THAT(declared({"a b", TIERD_PARAM_FLAG, 0, "true", 0, 0, nullptr, "h"}),
+              HasSubstr("has an invalid name"));
   EXPECT_THAT(declared({"a", TIERD_PARAM_FLAG, 0, "yes", 0, 0, nullptr, "h"}),
               HasSubstr("has the default 'yes', true or false was expected"));
   EXPECT_THAT(declared({"a", TIERD_PARAM_FLAG, 0, "true", 0, 0, nullptr, nullptr}), HasSubstr("has no help"));

@@ -40,11 +40,11 @@ TEST(PluginFile, OneThatOthersCouldHaveWrittenIsNotRun) {
   using std::filesystem::perms;
   std::filesystem::permissions(file, perms::owner_all | perms::others_write);
   EXPECT_THAT(load_plugin(file, "cache", "sound").error().line(),
-              HasSubstr(file + ": everybody can write to it"));
+              HasSubstr(file + ": is not trusted, because every user can write to it"));
   std::filesystem::permissions(file, perms::owner_all);
   std::filesystem::permissions(folder, perms::all);
   EXPECT_THAT(load_plugin(file, "cache", "sound").error().line(),
-              HasSubstr(folder + ": everybody can write to it"));
+              HasSubstr(folder + ": is not trusted, because every user can write to it"));
   std::filesystem::permissions(folder, perms::all | perms::sticky_bit);
   EXPECT_TRUE(load_plugin(file, "cache", "sound").ok()) << "where nobody replaces it";
   std::filesystem::remove_all(folder);
@@ -88,21 +88,23 @@ INSTANTIATE_TEST_SUITE_P(
     All, RefusedPlugin,
     testing::Values(
         Refused{"wrong_major",
-                fmt::format("was built for version 99.{0} of the plugin interface, {1}.{0} is spoken here",
-                            TIERD_ABI_MINOR, TIERD_ABI_MAJOR)},
+                fmt::format(
+                    "was built for version 99.{0} of the plugin interface, expected {1}.{0}; build it again",
+                    TIERD_ABI_MINOR, TIERD_ABI_MAJOR)},
         Refused{"no_symbol", "does not export 'tierd_plugin_entry'"},
         Refused{"unresolved", "undefined symbol: nobody_has_this"},
         Refused{"short_descriptor", "its descriptor has 24 B, at least 104 B were expected"},
-        Refused{"wrong_kind", "calls itself predictor 'wrong_kind', by its file name cache 'wrong_kind'"},
-        Refused{"wrong_name", "calls itself cache 'another', by its file name cache 'wrong_name'"},
+        Refused{"wrong_kind",
+                "its name is predictor 'wrong_kind', expected cache 'wrong_kind' by its file name"},
+        Refused{"wrong_name", "its name is cache 'another', expected cache 'wrong_name' by its file name"},
         Refused{"no_summary", "its descriptor has no summary"},
         Refused{"no_create", "its descriptor has no function 'create'"},
         Refused{"no_destroy", "its descriptor has no function 'destroy'"},
         Refused{"no_extension_function", "its descriptor has no function 'extension'"},
-        Refused{"no_params", "declares parameters and has none"},
-        Refused{"short_params", "declared in 16 B each, at least 56 B were expected"},
+        Refused{"no_params", "declares parameters, but has no list of them"},
+        Refused{"short_params", "its parameter declarations have 16 B each, at least 56 B were expected"},
         Refused{"param_twice", "its parameter other is declared twice"},
-        Refused{"param_without_name", "its parameter 1 has no sound name"},
+        Refused{"param_without_name", "its parameter 1 has an invalid name"},
         Refused{"param_type", "its parameter size has type 9"},
         Refused{"param_default", "has the default '65', a whole number within 0 and 64 was expected"}),
     [](const testing::TestParamInfo<Refused>& refused) { return refused.param.name; });

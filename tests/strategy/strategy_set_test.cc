@@ -358,9 +358,10 @@ TEST_F(StrategySetTest, SharesAreChecked) {
     return answer.ok() ? "" : answer.error().line();
   };
   EXPECT_EQ(shared({4, 4}, 8 * 4096), "");
-  EXPECT_THAT(shared({4, 4}, 8 * 4096 - 1), HasSubstr("cache 'fake': share: 32768 bytes of 32767"));
-  EXPECT_THAT(shared({5, 0}, 1 << 20), HasSubstr("5 slots for site 1, which can have 4"));
-  EXPECT_THAT(shared({0, 0}, 1 << 20, -2), HasSubstr("share: answered -2"));
+  EXPECT_THAT(shared({4, 4}, 8 * 4096 - 1),
+              HasSubstr("cache 'fake': share: 32768 bytes, expected at most 32767"));
+  EXPECT_THAT(shared({5, 0}, 1 << 20), HasSubstr("5 slots for site 1, expected at most 4"));
+  EXPECT_THAT(shared({0, 0}, 1 << 20, -2), HasSubstr("share: returned -2"));
 }
 
 TEST_F(StrategySetTest, EvictableIsValidAndNotInUse) {
@@ -426,7 +427,7 @@ TEST_F(StrategySetTest, WhoRanksNeedsAPredictorThatGivesScores) {
   const auto refused = StrategySet::create(choices, several, {.seed = 42});
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().line(),
-            "quantizer 'ranking': ranks neurons by their scores, and predictor 'dense' gives none");
+            "quantizer 'ranking': ranks neurons by their scores, but predictor 'dense' has none");
 
   choices.predictor = choose("predictor", "top-k");
   const auto set = StrategySet::create(choices, several, {.seed = 42});
@@ -434,13 +435,13 @@ TEST_F(StrategySetTest, WhoRanksNeedsAPredictorThatGivesScores) {
   EXPECT_THAT((*set)->strategies().scored, testing::ElementsAre(0, 1, 0));
   // A strategy that replaces another one is checked in the same way.
   EXPECT_THAT((*set)->swap(choose("predictor", "random"), {0}).error().line(),
-              HasSubstr("predictor 'random' gives none"));
+              HasSubstr("ranks neurons by their scores, but predictor 'random' has none"));
   EXPECT_EQ((*set)->strategies().predictor.name, "top-k");
   ASSERT_TRUE((*set)->swap(choose("quantizer", "plain"), {0}).ok());
   EXPECT_THAT((*set)->strategies().scored, testing::Each(0));
   ASSERT_TRUE((*set)->swap(choose("predictor", "random"), {0}).ok());
   EXPECT_THAT((*set)->swap(RankingQuantizer::choice(), {0}).error().line(),
-              HasSubstr("predictor 'random' gives none"));
+              HasSubstr("ranks neurons by their scores, but predictor 'random' has none"));
   EXPECT_EQ((*set)->strategies().quantizer.name, "plain");
 }
 

@@ -27,9 +27,8 @@ std::string text_of(const std::string& path) {
 TEST(MemoryPressure, NearTheLimitOfTheGroup) {
   const std::string folder = fresh_folder("limit");
   const ControlGroup group{folder, true};
-  EXPECT_EQ(
-      watch_limit(group, 0.9).error().line(),
-      folder + ": this memory cgroup has no limit, or its files cannot be read: there is nothing to watch");
+  EXPECT_EQ(watch_limit(group, 0.9).error().line(),
+            folder + ": this memory cgroup has no limit, or its files cannot be read");
   write(folder + "/memory.max", "1000\n");
   write(folder + "/memory.current", "900\n");
   const auto source = watch_limit(group, 0.9);
@@ -59,8 +58,8 @@ TEST(MemoryPressure, TheTriggerGoesToTheFirstFileThatTakesIt) {
 TEST(MemoryPressure, ASystemWithoutSuchFilesSaysSo) {
   const std::string folder = fresh_folder("none");
   EXPECT_EQ(watch_stalls({folder + "/a", folder + "/b"}, {150'000, 1'000'000}).error().line(),
-            folder + "/b: does not take the trigger 'some 150000 1000000': No such file or directory");
-  EXPECT_EQ(watch_stalls({}, {1, 1}).error().line(), "memory pressure: there is no file that tells of it");
+            folder + "/b: does not accept the trigger 'some 150000 1000000': No such file or directory");
+  EXPECT_EQ(watch_stalls({}, {1, 1}).error().line(), "memory pressure: found no file of memory pressure");
   EXPECT_FALSE(stall_files().empty());
 }
 

@@ -105,7 +105,7 @@ TEST_F(Tier, UnknownVerbsAreRefusedWithTheNearest) {
   EXPECT_EQ(refused({"something"}), "tier: there is no verb 'something' (see tier --help)\n");
   EXPECT_THAT(refused({""}), HasSubstr("there is no verb ''"));
   EXPECT_THAT(refused({"../bin/tier-bench"}), HasSubstr("no verb"));
-  EXPECT_EQ(refused({"--verison"}), "tier: --verison is no option of tier (see tier --help)\n");
+  EXPECT_EQ(refused({"--verison"}), "tier: --verison is not an option of tier (see tier --help)\n");
 }
 
 TEST_F(Tier, AVerbOfTheLaboratoryThatIsNotBuiltNamesTheOption) {

@@ -114,7 +114,7 @@ TEST_F(ApiRoutes, ACapacityThatCannotBeIsToldBeforeTheEngineHearsOfIt) {
     return std::to_string(reply->status) + " " + reply->body["error"].value("message", "");
   };
   EXPECT_EQ(said("gpu", R"({"capacity": "1GB"})"), "404 there is no tier 'gpu'");
-  EXPECT_EQ(said("flash", R"({"capacity": "1GB"})"), "400 tier 'flash' has no capacity to be set");
+  EXPECT_EQ(said("flash", R"({"capacity": "1GB"})"), "400 the capacity of tier 'flash' cannot be set");
   for (const char* body : {"", "[]", "{}", R"({"capacity": -1})", R"({"capacity": 1.5})",
                            R"({"capacity": true})", R"({"capacity": null})"})
     EXPECT_TRUE(said("dram", body).starts_with("400 request")) << body;

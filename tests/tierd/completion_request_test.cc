@@ -119,8 +119,8 @@ TEST_F(CompletionRequestTest, APromptIsATextTokensOrSeveralOfEither) {
   EXPECT_THAT(read({{"prompt", json::array()}})->prompts[0], ElementsAre(tokenizer_->vocab().bos));
   EXPECT_THAT(read(json::object()).error().line(), HasSubstr("prompt: is missing"));
   EXPECT_THAT(read({{"prompt", 5}}).error().line(), HasSubstr("prompt: expected a string"));
-  EXPECT_THAT(read({{"prompt", {5, -1}}}).error().line(), HasSubstr("prompt: -1 is no token"));
-  EXPECT_THAT(read({{"prompt", {300}}}).error().line(), HasSubstr("prompt: 300 is no token"));
+  EXPECT_THAT(read({{"prompt", {5, -1}}}).error().line(), HasSubstr("prompt: -1 is not a token"));
+  EXPECT_THAT(read({{"prompt", {300}}}).error().line(), HasSubstr("prompt: 300 is not a token"));
   EXPECT_THAT(read({{"prompt", {"a", 5}}}).error().line(), HasSubstr("prompt: expected"));
   EXPECT_THAT(read(json::array()).error().line(), HasSubstr("expected an object"));
 }
@@ -132,8 +132,8 @@ TEST_F(CompletionRequestTest, BiasInEitherForm) {
   const auto pairs = read({{"prompt", "a"}, {"logit_bias", json::parse("[[5, 1], [6, false]]")}});
   ASSERT_TRUE(pairs.ok()) << pairs.error().line();
   EXPECT_THAT(pairs->generation.sampling.logit_bias, ElementsAre(Pair(5u, 1.f), Pair(6u, -INFINITY)));
-  EXPECT_THAT(refused({{"logit_bias", {{"x", 1}}}}), HasSubstr("logit_bias: \"x\" is no token"));
-  EXPECT_THAT(refused({{"logit_bias", {{"99999999999", 1}}}}), HasSubstr("is no token"));
+  EXPECT_THAT(refused({{"logit_bias", {{"x", 1}}}}), HasSubstr("logit_bias: \"x\" is not a token"));
+  EXPECT_THAT(refused({{"logit_bias", {{"99999999999", 1}}}}), HasSubstr("is not a token"));
   EXPECT_THAT(refused({{"logit_bias", {{"5", "much"}}}}), HasSubstr("expected a number or false"));
   EXPECT_THAT(refused({{"logit_bias", 5}}), HasSubstr("expected an object or a list of pairs"));
   EXPECT_THAT(refused({{"logit_bias", json::parse("[[5]]")}}), HasSubstr("expected pairs"));
@@ -150,8 +150,8 @@ TEST_F(CompletionRequestTest, WrongFieldsAreNamed) {
   EXPECT_THAT(refused({{"n", 0}}), HasSubstr("n: found 0"));
   EXPECT_THAT(refused({{"n", 65}}), HasSubstr("n: found 65"));
   EXPECT_THAT(refused({{"prompt", json::array({"a", "b"})}, {"n", 40}}),
-              HasSubstr("n: 80 texts are asked for"));
-  EXPECT_THAT(refused({{"best_of", 5}}), HasSubstr("best_of: only the same as n"));
+              HasSubstr("n: 80 texts are requested"));
+  EXPECT_THAT(refused({{"best_of", 5}}), HasSubstr("best_of: only the value of n is supported"));
   EXPECT_THAT(refused({{"stop", 5}}), HasSubstr("stop: expected a string"));
   EXPECT_THAT(refused({{"stop", json(std::vector<std::string>(65, "a"))}}), HasSubstr("stop: more than 64"));
   EXPECT_THAT(refused({{"logprobs", 21}}),
@@ -214,11 +214,11 @@ TEST_F(CompletionRequestTest, ChatsAreWrittenInTheirForm) {
   EXPECT_THAT(refused_chat({{"messages", {{{"role", "user"}}}}}),
               HasSubstr("messages[0].content: is missing"));
   EXPECT_THAT(refused_chat({{"messages", {{{"role", "user"}, {"content", {{{"type", "image_url"}}}}}}}}),
-              HasSubstr("messages[0].content: only texts"));
+              HasSubstr("messages[0].content: only text is supported"));
   EXPECT_THAT(refused_chat({{"messages", {{{"role", "user"}, {"content", json::parse(R"(["a"])")}}}}}),
               HasSubstr(R"(messages[0].content: found "a", expected an object)"));
   EXPECT_THAT(refused_chat({{"messages", {{{"role", "user"}, {"content", "a"}}}}, {"top_logprobs", 3}}),
-              HasSubstr("needs logprobs"));
+              HasSubstr("requires logprobs = true"));
 }
 
 // An assistant's message that only called tools has the content null.
@@ -236,7 +236,8 @@ TEST_F(CompletionRequestTest, TheAssistantMayHaveSaidNothing) {
   EXPECT_THAT(read_chat(body, *form).error().line(), HasSubstr("messages[1].tool_calls: is not supported"));
   body["messages"][1].erase("tool_calls");
   body["messages"][1]["mood"] = "glad";
-  EXPECT_THAT(read_chat(body, *form).error().line(), HasSubstr("messages[1].mood: is no field of a message"));
+  EXPECT_THAT(read_chat(body, *form).error().line(),
+              HasSubstr("messages[1].mood: is not a field of a message"));
 }
 
 // The expected texts are those of the families' templates.
@@ -255,7 +256,8 @@ TEST_F(CompletionRequestTest, ToolsHaveTurnsWhereTheFamilyHasThem) {
   EXPECT_EQ(text("qwen3"),
             "<|im_start|>user\nx<|im_end|>\n<|im_start|>user\n<tool_response>\nA\n</tool_response>\n"
             "<tool_response>\nB\n</tool_response><|im_end|>\n<|im_start|>assistant\n");
-  EXPECT_THAT(text("vicuna"), HasSubstr("messages[1]: a vicuna model has no turns of tools"));
+  EXPECT_THAT(text("vicuna"),
+              HasSubstr("messages[1]: messages of role tool are not supported for a vicuna model"));
 }
 
 TEST_F(CompletionRequestTest, TheAssistantsLastMessageIsContinued) {

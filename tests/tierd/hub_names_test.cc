@@ -162,8 +162,8 @@ TEST(HubChoices, TakeAFolderWhereThereIsNoGguf) {
       HasSubstr("1 of the 2 shards"));
   EXPECT_THAT(not_chosen({"model.safetensors", "config.json"}, "Q4_0"),
               HasSubstr("no GGUF file, so no quant 'Q4_0'"));
-  EXPECT_THAT(not_chosen({"pytorch_model.bin"}, ""), HasSubstr("neither a GGUF file"));
-  EXPECT_THAT(not_chosen({}, ""), HasSubstr("there is nothing"));
+  EXPECT_THAT(not_chosen({"pytorch_model.bin"}, ""), HasSubstr("expected a GGUF file, or config.json with"));
+  EXPECT_THAT(not_chosen({}, ""), HasSubstr("found nothing"));
 }
 
 // The expected digests are those that sha256sum and git hash-object print.

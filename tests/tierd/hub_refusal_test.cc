@@ -26,16 +26,16 @@ TEST_F(HubDownload, RefusalsSayWhatToDo) {
     return refused();
   };
   const std::string page = hub_.url() + "/owner/repo";
-  EXPECT_THAT(
-      answered("/resolve/", 403, "GatedRepo"),
-      AllOf(HasSubstr("accepts its licence"), HasSubstr(page), HasSubstr("HF_TOKEN"), HasSubstr("(403)")));
+  EXPECT_THAT(answered("/resolve/", 403, "GatedRepo"),
+              AllOf(HasSubstr("requires that you accept its licence"), HasSubstr(page), HasSubstr("HF_TOKEN"),
+                    HasSubstr("(403)")));
   EXPECT_THAT(answered("/api/", 401, ""),
-              AllOf(HasSubstr("owner/repo is not there, or not for everybody"), HasSubstr("HF_TOKEN")));
-  EXPECT_THAT(answered("/api/", 404, ""), HasSubstr("owner/repo is not there (404)"));
-  EXPECT_THAT(answered("/resolve/", 404, ""), HasSubstr(std::string(kModel) + " is not there (404)"));
-  EXPECT_THAT(answered("/api/", 400, ""), HasSubstr("the server does not give owner/repo (400)"));
+              AllOf(HasSubstr("owner/repo does not exist or is not public"), HasSubstr("HF_TOKEN")));
+  EXPECT_THAT(answered("/api/", 404, ""), HasSubstr("owner/repo does not exist (404)"));
+  EXPECT_THAT(answered("/resolve/", 404, ""), HasSubstr(std::string(kModel) + " does not exist (404)"));
+  EXPECT_THAT(answered("/api/", 400, ""), HasSubstr("the server refuses owner/repo (400)"));
   settings_.token = kToken;
-  EXPECT_THAT(answered("/resolve/", 401, ""), HasSubstr("the token that was shown does not admit to it"));
+  EXPECT_THAT(answered("/resolve/", 401, ""), HasSubstr("the access token that was sent does not allow it"));
   EXPECT_THAT(waits_, IsEmpty());
   EXPECT_THAT(blobs(), Each(HasSubstr(".incomplete")));
 }
@@ -80,7 +80,7 @@ TEST_F(HubDownload, RedirectsAreBounded) {
   EXPECT_THAT(redirected("file:///etc/passwd"),
               HasSubstr("redirects to file:///etc/passwd, where http or https"));
   EXPECT_THAT(redirected("ftp://127.0.0.1/x"), HasSubstr("redirects to ftp:"));
-  EXPECT_THAT(redirected(""), HasSubstr("does not give"));
+  EXPECT_THAT(redirected(""), HasSubstr("the server refuses"));
 }
 
 TEST(HubRedirects, NeverLeadFromHttpsToHttp) {

@@ -96,7 +96,7 @@ TEST(LlamaFlags, EachIsTakenOrRefusedByItsName) {
 }
 
 TEST(LlamaFlags, AClusterIsNoBundleOfFlags) {
-  EXPECT_THAT(parse({"-ngl", "99"}).said, HasSubstr("-ngl 99: memory is given to tiers"));
+  EXPECT_THAT(parse({"-ngl", "99"}).said, HasSubstr("-ngl 99: memory is divided among tiers"));
   EXPECT_FALSE(parse({"-ngl", "0"}).exit_code);
   EXPECT_THAT(parse({"-ngx", "99"}).said, HasSubstr("-ngx: is no flag"));
   EXPECT_EQ(parse({"-c512", "-t2"}).arguments.config.context, 512u);
@@ -144,10 +144,12 @@ TEST(Hub, IsNamedAsLlamaCppNamesIt) {
   EXPECT_EQ(parse({"m", "-p", "x", "-hfd", "a/b:Q4_0"}).arguments.draft_hub.quant, "Q4_0");
   EXPECT_THAT(parse({"m", "-p", "x", "-hfd", "a"}).said, HasSubstr("--hf-repo-draft: 'a' is not OWNER/REPO"));
   EXPECT_THAT(parse({"m", "-p", "x", "-hfd", "a/b", "-md", "c"}).said, HasSubstr("excludes"));
-  EXPECT_THAT(parse({"m", "-cnv", "-hfd", "a/b"}).said, HasSubstr("not for chats"));
+  EXPECT_THAT(parse({"m", "-cnv", "-hfd", "a/b"}).said,
+              HasSubstr("--model-draft, --prompt-lookup and [speculation]: are not supported in a chat, only "
+                        "for one text (-p) and in the server"));
   EXPECT_THAT(parse({"-hf", "a"}).said, HasSubstr("OWNER/REPO[:QUANT]"));
   EXPECT_THAT(parse({"-hff", "c.gguf"}).said, HasSubstr("--hf-repo"));
-  EXPECT_THAT(parse({"m", "-hf", "a/b"}).said, HasSubstr("one model is expected"));
+  EXPECT_THAT(parse({"m", "-hf", "a/b"}).said, HasSubstr("expected one model"));
   setenv("LLAMA_ARG_HF_REPO", "c/d", 1);
   EXPECT_EQ(parse({}).arguments.hub.repository, "c/d");
   EXPECT_EQ(parse({"-hf", "a/b"}).arguments.hub.repository, "a/b");
@@ -164,9 +166,10 @@ TEST(Modes, ArePromptsServersAndChats) {
   EXPECT_EQ(parse({"serve", "m"}).arguments.mode, Mode::serve);
   EXPECT_EQ(parse({"serve", "m"}).arguments.config.model, "m");
   EXPECT_EQ(parse({"m", "--port", "0"}).arguments.mode, Mode::serve);
-  EXPECT_THAT(parse({"serve", "m", "-p", "x"}).said, HasSubstr("a server has no prompt"));
-  EXPECT_THAT(parse({"m", "n"}).said, HasSubstr("one model is expected"));
-  EXPECT_THAT(parse({"m", "-m", "n"}).said, HasSubstr("one model is expected"));
+  EXPECT_THAT(parse({"serve", "m", "-p", "x"}).said,
+              HasSubstr("serve: a server takes no prompt; leave out -p and -f"));
+  EXPECT_THAT(parse({"m", "n"}).said, HasSubstr("found a second model"));
+  EXPECT_THAT(parse({"m", "-m", "n"}).said, HasSubstr("found a second model"));
 }
 
 TEST(Help, IsAScreenAndKnowsItsFlags) {

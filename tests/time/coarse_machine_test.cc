@@ -77,14 +77,14 @@ TEST_F(CoarseMachines, WhatContradictsItselfIsNamed) {
   EXPECT_THAT(refused(changed(good, "depth = 32", "depth = 1.5")),
               HasSubstr("'flash.depth' is 1.5; a whole number from 1"));
   EXPECT_THAT(refused(changed(good, "depth = 32", "depth = 32\nlatency_ns = 5")),
-              HasSubstr("'flash.latency_ns' is 'flash.t0_ns' times 'flash.depth'"));
+              HasSubstr("'flash.latency_ns' is set together with 'flash.t0_ns'"));
   EXPECT_THAT(refused(changed(good, "depth = 32", "depth = 32\nreads = [{ read_bytes = 1 }]")),
-              HasSubstr("both describe its reads"));
+              HasSubstr("'flash.t0_ns' are both set"));
   EXPECT_THAT(refused(changed(good, "cap_bytes_per_second = 6.1e9", "cap_bytes_per_second = 12e9")),
               HasSubstr("'flash.cap_bytes_per_second' is more than"));
   EXPECT_THAT(refused(changed(good, "flops = 400e9\n", "")), HasSubstr("'compute.flops' is missing"));
   EXPECT_THAT(refused(changed(good, "flops = 400e9", "flops = 400e9\nrates = []")),
-              HasSubstr("both describe the processor"));
+              HasSubstr("'compute.bytes_per_second' are both set"));
   EXPECT_THAT(refused(changed(good, "t0_ns = 5830\n", "")), HasSubstr("'flash.reads' is missing"));
 }
 
@@ -175,7 +175,7 @@ TEST_F(CoarseMachines, WhatIsWrongOfAUnitIsNamed) {
               HasSubstr("'units.gpu.warps' is unknown; known are kind, count"));
   EXPECT_THAT(refused(changed(good, "t_faw = 26\n", "")), HasSubstr("'units.ndp.dram.t_faw' is missing"));
   EXPECT_THAT(refused(changed(good, "row_bytes = 8192", "row_bytes = 8200")),
-              HasSubstr("'units.ndp.dram.row_bytes' is 8200; whole bursts of 64"));
+              HasSubstr("'units.ndp.dram.row_bytes' is 8200; a multiple of the burst of 64 is expected"));
   EXPECT_THAT(refused(changed(good, "multipliers = 256", "multipliers = 0")),
               HasSubstr("'units.ndp.core.multipliers' is 0"));
   EXPECT_THAT(refused(kCoarseMachine + std::string("[[units]]\nkind = \"gpu\"\n")),

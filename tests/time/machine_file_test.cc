@@ -47,17 +47,18 @@ TEST_F(MachineFiles, TablesAreOneAndValuesAreReplaced) {
 
 TEST_F(MachineFiles, ABaseThatIsNoneOrComesBackIsRefused) {
   EXPECT_THAT(refused(write("base = 3\n")),
-              HasSubstr("'base' is none; the name of a description is expected"));
+              HasSubstr("'base' is not a string; the name of a description is expected"));
   EXPECT_THAT(refused(write("base = \"\"\n")), HasSubstr("'base' is none"));
   const std::string missing = refused(write("base = \"no-such\"\n"));
   EXPECT_THAT(missing, HasSubstr(path() + ": 'base': no-such: no such machine; known are"));
   EXPECT_THAT(refused(based_on(write("[flash\n", "broken"))), HasSubstr("'base': " + path("broken") + ":"));
-  EXPECT_THAT(refused(based_on(path("derived"))), HasSubstr("starts from itself"));
+  EXPECT_THAT(refused(based_on(path("derived"))), HasSubstr("' is its own base, directly or through others"));
   // A cycle over another file, and a cycle by another name of the same file.
-  EXPECT_THAT(refused(write("base = \"" + based_on(path()) + "\"\n")), HasSubstr("starts from itself"));
+  EXPECT_THAT(refused(write("base = \"" + based_on(path()) + "\"\n")),
+              HasSubstr("' is its own base, directly or through others"));
   EXPECT_THAT(
       refused(based_on(testing::TempDir() + "/./" + path("derived").substr(testing::TempDir().size()))),
-      HasSubstr("starts from itself"));
+      HasSubstr("' is its own base, directly or through others"));
 }
 
 }  // namespace

@@ -138,7 +138,7 @@ TEST(UnitCosts, WhatIsNotDescribedIsNamed) {
   of_blocks.int8_activations = true;
   const auto cost = UnitCost::create(processor(), of_blocks);
   ASSERT_FALSE(cost.ok());
-  EXPECT_THAT(cost.error().line(), testing::HasSubstr("no rate of q4_0 x int8 is described"));
+  EXPECT_THAT(cost.error().line(), testing::HasSubstr("the description has no rate for q4_0 x int8"));
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ std::span<const std::string_view> kernel_names() {
 Result<const ComputeKernels*> choose_kernels(const std::string& name) {
   if (name == "auto") return &best_kernels();
   if (const ComputeKernels* const kernels = kernels_by_name(name)) return kernels;
-  return Error{Code::unsupported, "compute.kernels", "this processor has no " + name};
+  return Error{Code::unsupported, "compute.kernels", "this processor does not support " + name};
 }
 
 }  // namespace tierd

@@ -163,7 +163,7 @@ Result<double> measure_memory_read(uint32_t threads, double seconds,
   });
   if (pieces.size() < threads || !aligned) {
     return Error{Code::invalid_argument, kOrigin,
-                 fmt::format("{} B for {} threads: at least {} B a thread were expected, aligned to {} B",
+                 fmt::format("{} B for {} threads, expected at least {} B for each thread, aligned to {} B",
                              pieces.size() * kPieceBytes, threads, kPieceBytes, kAlignment)};
   }
   return read_parts(pieces, threads, pieces.size() / threads, seconds, [](uint32_t) {});
@@ -177,7 +177,7 @@ Result<double> measure_uncached_read(uint32_t threads, double seconds, uint64_t 
   if (part == 0) {
     return Error{
         Code::no_space, kOrigin,
-        fmt::format("measuring takes {} B for {} threads, a quarter of the {} B that {} leaves is less",
+        fmt::format("measuring takes {} B for {} threads, more than a quarter of the {} B that {} leaves",
                     kLeastUncachedBytes * threads, threads, limit.left_bytes, limit.source)};
   }
   const Mapping memory(part * threads);

@@ -34,7 +34,7 @@ Team::Team(const Options& options) : options_(options) {
     for (uint32_t i = 1; i < options.workers; ++i) threads_.emplace_back([this, i] { worker(i); });
   } catch (const std::system_error& error) {
     end();
-    throw std::system_error(error.code(), fmt::format("{} threads that compute", options.workers));
+    throw std::system_error(error.code(), fmt::format("starting {} compute threads", options.workers));
   }
 }
 

@@ -6,7 +6,9 @@ namespace tierd {
 namespace {
 
 Result<MadeAgent> make(const AgentContext& context) {
-  if (!context.compute) return Error{Code::invalid_argument, "dram", "there is nothing to compute"};
+  if (!context.compute)
+    return Error{Code::invalid_argument, "dram",
+                 "the agent needs a computation, but the run has none for it"};
   const ComputeTask& task = *context.compute;
   TIERD_ASSIGN(const ComputeKernels* const kernels, choose_kernels(task.kernels));
   auto team = std::make_unique<Team>(Team::Options{.workers = task.threads, .cores = task.cores});
@@ -26,7 +28,7 @@ constexpr std::span<const tierd_param> kNoParams;
 }  // namespace
 }  // namespace tierd
 
-TIERD_AGENT("dram", "an arena that reads land in, and the CPU that computes on it",
+TIERD_AGENT("dram", "memory of the host, and the CPU that computes from it",
             tierd::serves(tierd::Op::run) | tierd::serves(tierd::Op::move) |
                 tierd::serves(tierd::Op::resize) | tierd::kRecodes,
             tierd::kNoParams, tierd::make)

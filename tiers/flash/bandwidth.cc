@@ -57,18 +57,18 @@ Result<std::vector<FileRange>> plan_reads(const std::string& path, const ReadPat
   for (const FileRange& part : parts) {
     if (part.offset % kDirectIoAlignment != 0 || part.bytes % kDirectIoAlignment != 0 || part.offset > size ||
         part.bytes > size - part.offset) {
-      return Error{Code::invalid_argument, path,
-                   fmt::format("{} B at {} of {} B are to be read, in multiples of {} B", part.bytes,
-                               part.offset, size, kDirectIoAlignment)};
+      return Error{
+          Code::invalid_argument, path,
+          fmt::format("the range of {} B at {} is not within the {} B of the file in multiples of {} B",
+                      part.bytes, part.offset, size, kDirectIoAlignment)};
     }
     for (uint64_t done = 0; done < part.bytes; done += reads.back().bytes) {
       reads.push_back({part.offset + done, std::min(pattern.read_bytes, part.bytes - done)});
     }
   }
   if (reads.empty()) {
-    return Error{
-        Code::invalid_argument, path,
-        fmt::format("holds {} B, a measurement needs at least {} B to read", size, kDirectIoAlignment)};
+    return Error{Code::invalid_argument, path,
+                 fmt::format("has {} B, expected at least {} B for a measurement", size, kDirectIoAlignment)};
   }
   return reads;
 }
@@ -79,7 +79,7 @@ Status check_pattern(const std::string& path, const ReadPattern& pattern) {
       bytes <= kMostBufferBytes / pattern.depth && pattern.memory_bytes <= kMostBufferBytes)
     return {};
   return Error{Code::invalid_argument, path,
-               fmt::format("{} reads of {} B at once: a multiple of {} B was expected, at most {} B together",
+               fmt::format("{} reads of {} B at once, expected a multiple of {} B, at most {} B together",
                            pattern.depth, bytes, kDirectIoAlignment, kMostBufferBytes)};
 }
 
@@ -92,7 +92,7 @@ Result<uint32_t> measure_round(const std::string& path) {
   TIERD_ASSIGN(const std::vector<FileRange> parts, spread_parts(path, kPartBytes));
   const ReadMemory memory = reserve_read_memory(kBytes * kReads);
   if (memory == nullptr)
-    return Error{Code::no_space, path, fmt::format("no memory for {} B", kBytes * kReads)};
+    return Error{Code::no_space, path, fmt::format("cannot allocate {} B", kBytes * kReads)};
   TIERD_ASSIGN(const auto device, open_device(path, {.depth = kReads}));
   device->register_memory({memory.get(), kBytes * kReads});
   Random random(now_ns());
@@ -128,8 +128,7 @@ Result<std::vector<FileRange>> spread_parts(const std::string& path, uint64_t le
   const uint64_t size = std::filesystem::file_size(path, failed);
   if (failed) return Error{Code::io_error, path, failed.message()};
   if (size < std::max(least_bytes, kPartBytes)) {
-    return Error{Code::invalid_argument, path,
-                 fmt::format("has {} B, too few to measure how it is read", size)};
+    return Error{Code::invalid_argument, path, fmt::format("has {} B, too few for a measurement", size)};
   }
   const uint64_t whole = size / kPartBytes;
   const uint64_t count = std::min(whole, kMostParts);
@@ -165,11 +164,12 @@ Result<ReadRate> measure_read(const std::string& path, const ReadPattern& patter
   const auto depth = static_cast<uint32_t>(std::clamp<uint64_t>(room / bytes, 1, pattern.depth));
   const uint64_t buffer_bytes = bytes * depth;
   const ReadMemory buffer = reserve_read_memory(buffer_bytes);
-  if (buffer == nullptr) return Error{Code::no_space, path, fmt::format("no memory for {} B", buffer_bytes)};
+  if (buffer == nullptr)
+    return Error{Code::no_space, path, fmt::format("cannot allocate {} B", buffer_bytes)};
   const uint64_t places = std::min(pattern.memory_bytes, room) / bytes;
   const ReadMemory memory = places == 0 ? nullptr : reserve_read_memory(places * bytes);
   if (places != 0 && memory == nullptr)
-    return Error{Code::no_space, path, fmt::format("no memory for {} B", pattern.memory_bytes)};
+    return Error{Code::no_space, path, fmt::format("cannot allocate {} B", pattern.memory_bytes)};
   // Declared after the memory and so destroyed first: its destructor waits for the reads that write there.
   TIERD_ASSIGN(const auto device,
                open_device(path, {.kind = pattern.kind, .depth = depth, .direct = pattern.direct}));

@@ -15,7 +15,7 @@ Result<BounceBuffer> BounceBuffer::create(uint64_t bytes) {
   if (bytes == 0) return buffer;
   buffer.memory_ = reserve_read_memory(bytes);
   if (buffer.memory_ == nullptr) {
-    return Error{Code::no_space, "bounce buffer", fmt::format("no memory for {} B", bytes)};
+    return Error{Code::no_space, "bounce buffer", fmt::format("cannot allocate {} B", bytes)};
   }
   buffer.bytes_ = bytes;
   buffer.free_ = {{0, bytes}};

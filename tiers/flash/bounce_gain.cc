@@ -26,7 +26,7 @@ Result<BounceGain> measure_bounce_gain(const std::string& path, const DeviceOpti
                                        uint64_t memory_bytes) {
   if (memory_bytes < kLeastMemory) {
     return Error{Code::invalid_argument, path,
-                 fmt::format("is read into {}, less than {}: that stays in caches",
+                 fmt::format("is read into {}, expected at least {}, because less stays in caches",
                              format_bytes(static_cast<double>(memory_bytes)),
                              format_bytes(static_cast<double>(kLeastMemory)))};
   }

@@ -41,9 +41,8 @@ Result<Descriptor> open_file(const std::string& path, bool direct) {
 
 Result<std::unique_ptr<BlockDevice>> open_device(const std::string& path, const DeviceOptions& options) {
   if (options.depth == 0 || options.depth > kMostDepth) {
-    return Error{
-        Code::invalid_argument, path,
-        fmt::format("a queue depth of {} was asked for, 1 to {} can be had", options.depth, kMostDepth)};
+    return Error{Code::invalid_argument, path,
+                 fmt::format("the queue depth is {}, expected 1 to {}", options.depth, kMostDepth)};
   }
   TIERD_ASSIGN(Descriptor file, open_file(path, options.direct));
   if (options.kind == DeviceKind::pread) return make_pread_device(file, path, options.depth);

@@ -23,7 +23,7 @@ Status Expansion::expand(uint32_t extent, std::span<const std::byte> landed,
   const uint32_t bytes = compressed.bytes[extent - compressed.first];
   if (bytes <= landed.size() && expand_neuron(expand_, compressed.bitmap, landed.first(bytes), into))
     return {};
-  return Error{Code::corrupt, "bitmap", "says more or fewer values than there are"};
+  return Error{Code::corrupt, "bitmap", "has another number of values than its bits require"};
 }
 
 }  // namespace tierd

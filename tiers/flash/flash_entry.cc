@@ -18,20 +18,19 @@ namespace {
 constexpr uint64_t kInFlightBytes = uint64_t{2} << 20;
 
 constexpr tierd_param kParams[] = {
-    {"device", TIERD_PARAM_TEXT, 0, "auto", 0, 0, "auto|io_uring|pread", "how the store is read"},
-    {"depth", TIERD_PARAM_INTEGER, 0, "128", 1, 4096, nullptr, "most reads in flight"},
+    {"device", TIERD_PARAM_TEXT, 0, "auto", 0, 0, "auto|io_uring|pread", "way of reading the store"},
+    {"depth", TIERD_PARAM_INTEGER, 0, "128", 1, 4096, nullptr, "maximum number of reads in flight"},
     {"in_flight", TIERD_PARAM_TEXT, 0, "auto", 0, 0, nullptr,
-     "while reads of so many bytes are in flight no more begin, since what the device has is served side by "
-     "side and delays a demand; auto: 2 MiB with a thread of its own, else no limit but the depth"},
-    {"max_read", TIERD_PARAM_TEXT, 0, "1 MiB", 0, 0, nullptr, "extents are read together up to this"},
+     "bytes in flight from which no further read starts, because the device serves reads in parallel, which "
+     "delays a demand; auto: 2 MiB with a thread of its own, else no limit except depth"},
+    {"max_read", TIERD_PARAM_TEXT, 0, "1 MiB", 0, 0, nullptr, "maximum size of one read of several extents"},
     {"gap", TIERD_PARAM_TEXT, 0, "auto", 0, 0, nullptr,
-     "what is read through between two extents instead of reading twice: a size, or auto: measured"},
+     "maximum gap between two extents that one read covers instead of two reads: a size, or auto, measured"},
     {"landing", TIERD_PARAM_TEXT, 0, "auto", 0, 0, "auto|direct|bounce",
-     "where small reads land that could land where they belong: there, or in the bounce buffer to be copied; "
-     "auto: the faster one, measured"},
-    {"verify", TIERD_PARAM_FLAG, 0, "true", 0, 0, nullptr,
-     "check every extent's checksum whenever it is read"},
-    {"direct", TIERD_PARAM_FLAG, 0, "true", 0, 0, nullptr, "O_DIRECT, past the page cache"},
+     "where small reads land that could land at their destination: direct, there; bounce, in the bounce "
+     "buffer, from which they are copied; auto: the faster one, measured"},
+    {"verify", TIERD_PARAM_FLAG, 0, "true", 0, 0, nullptr, "check the checksum of every extent that is read"},
+    {"direct", TIERD_PARAM_FLAG, 0, "true", 0, 0, nullptr, "read with O_DIRECT, without the page cache"},
 };
 
 DeviceKind kind_of(const std::string& name) {
@@ -97,7 +96,9 @@ void choose_landing(const AgentContext& context, const DeviceOptions& device, Re
 }
 
 Result<MadeAgent> make(const AgentContext& context) {
-  if (!context.read) return Error{Code::invalid_argument, "flash", "there is nothing to read"};
+  if (!context.read)
+    return Error{Code::invalid_argument, "flash",
+                 "the agent needs a store to read, but the run has none for it"};
   const ReadTask& task = *context.read;
   FlashOptions options;
   TIERD_ASSIGN(options.max_read_bytes,
@@ -137,5 +138,5 @@ Result<MadeAgent> make(const AgentContext& context) {
 }  // namespace
 }  // namespace tierd
 
-TIERD_AGENT("flash", "extents of a store's file, past the page cache",
+TIERD_AGENT("flash", "reads extents of a store's file without the page cache",
             tierd::serves(tierd::Op::read) | tierd::kRecodes, tierd::kParams, tierd::make)

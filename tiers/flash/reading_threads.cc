@@ -115,7 +115,7 @@ Result<std::unique_ptr<BlockDevice>> make_reading_threads(std::string name, cons
     device->start(threads, begin);
     return std::unique_ptr<BlockDevice>(std::move(device));
   } catch (const std::system_error& error) {
-    return Error{Code::io_error, path, std::string("no thread for reading: ") + error.what()};
+    return Error{Code::io_error, path, std::string("cannot start a thread for reading: ") + error.what()};
   }
 }
 

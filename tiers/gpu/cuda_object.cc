@@ -14,14 +14,14 @@ namespace tierd {
 Result<const cuda::Backend*> load_cuda() {
   Dl_info here{};
   if (::dladdr(reinterpret_cast<const void*>(&load_cuda), &here) == 0 || here.dli_fname == nullptr)
-    return Error{Code::not_found, "gpu", "the agent does not know where it was loaded from"};
+    return Error{Code::not_found, "gpu", "cannot find the file that the agent was loaded from"};
   const std::string path =
       (std::filesystem::absolute(here.dli_fname).parent_path() / cuda::kBackendFile).string();
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored))
-    return Error{
-        Code::not_found, path,
-        "there is no such file: this tierd was built without nvcc; build it where CUDA's toolkit is"};
+    return Error{Code::not_found, path,
+                 "there is no such file, because this tierd was built without nvcc; build it on a machine "
+                 "with the CUDA toolkit"};
   TIERD_TRY(check_code(path));
   void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
@@ -31,7 +31,8 @@ Result<const cuda::Backend*> load_cuda() {
   }
   const auto* const backend = static_cast<const cuda::Backend*>(::dlsym(library, cuda::kBackendSymbol));
   if (backend == nullptr || std::string_view(backend->build_id) != TIERD_BUILD_ID)
-    return Error{Code::plugin_fault, path, "is of another build than the agent beside it: build both anew"};
+    return Error{Code::plugin_fault, path,
+                 "was built for another tierd than the agent next to it; build both again"};
   return backend;
 }
 

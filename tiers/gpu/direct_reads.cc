@@ -87,7 +87,7 @@ Result<MadeAgent> make_direct_reads(const AgentContext& context, Device& device,
   DirectPath* const path = device.direct();
   if (path == nullptr)
     return Error{Code::unsupported, context.table + "." + kDirectParameter,
-                 "this device cannot be read into"};
+                 "the store cannot be read directly into the memory of this device; set false"};
   // A device that a test opens in place of the file is read as any block device.
   auto own = task.open_device ? Error{Code::unsupported, task.path, "the file is opened by a test"}
                               : path->open(task.path);

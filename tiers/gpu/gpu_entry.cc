@@ -11,19 +11,20 @@ namespace {
 
 constexpr tierd_param kParams[] = {
     {"backend", TIERD_PARAM_TEXT, 0, "auto", 0, 0, "auto|cuda|host",
-     "what computes: a GPU of NVIDIA's, or this machine, which stands for one; auto: a GPU if one answers"},
-    {"device", TIERD_PARAM_INTEGER, 0, "0", 0, 255, nullptr, "cuda: which one, as the driver counts them"},
+     "cuda: an NVIDIA GPU; host: this machine, which emulates one; auto: a GPU if one is usable, else host"},
+    {"device", TIERD_PARAM_INTEGER, 0, "0", 0, 255, nullptr,
+     "for cuda: the device's number, as in the driver"},
     {"link_rate", TIERD_PARAM_TEXT, 0, "0", 0, 0, nullptr,
-     "bytes a second of the link, as \"16 GB\": host emulates it, forecasts go by it; 0: as fast as it goes"},
+     "bytes per second of the link, as in \"16 GB\", for forecasts and for the emulation by host; 0: no "
+     "limit"},
     {"link_latency_us", TIERD_PARAM_INTEGER, 0, "10", 0, 1'000'000, nullptr,
-     "host: what each copy over the emulated link takes beside"},
+     "for host: additional time of each copy over the emulated link, in microseconds"},
     {"blas_rows", TIERD_PARAM_INTEGER, 0, "64", 0, 65535, nullptr,
-     "cuda: batches of so many rows, such as prompts, are multiplied by cuBLASLt where it is there; their "
-     "bits are other ones than those of smaller batches; 0: none are"},
+     "for cuda: number of rows from which a batch, such as a prompt, is multiplied by cuBLASLt, if it is "
+     "installed; the results differ in their last bits from those of smaller batches; 0: never"},
     {kDirectParameter, TIERD_PARAM_FLAG, 0, "false", 0, 0, nullptr,
-     "what no nearer memory holds is read from the store into this tier's, not by way of DRAM: by cuFile "
-     "where "
-     "that is there, else staged through memory of the host"},
+     "read neurons that no nearer memory holds from the store into this tier's memory, without DRAM in "
+     "between: with cuFile if it is usable, else staged through memory of the host"},
 };
 
 using MadeDevice = Result<std::unique_ptr<Device>>;
@@ -66,7 +67,8 @@ MadeDevice make_device(const AgentContext& context, const ComputeKernels& kernel
 }
 
 Result<MadeAgent> make(const AgentContext& context) {
-  if (!context.compute) return Error{Code::invalid_argument, "gpu", "there is nothing to compute"};
+  if (!context.compute)
+    return Error{Code::invalid_argument, "gpu", "the agent needs a computation, but the run has none for it"};
   TIERD_ASSIGN(const ComputeKernels* const kernels, choose_kernels(context.compute->kernels));
   TIERD_ASSIGN(const uint64_t link_rate,
                parse_bytes(context.get<std::string>("link_rate"), context.table + ".link_rate"));
@@ -79,9 +81,8 @@ Result<MadeAgent> make(const AgentContext& context) {
 }  // namespace
 }  // namespace tierd
 
-TIERD_AGENT(
-    "gpu",
-    "memory that nobody else reaches, and a device that computes on it: a GPU, or the host stands for one",
-    tierd::serves(tierd::Op::run) | tierd::serves(tierd::Op::move) | tierd::serves(tierd::Op::resize) |
-        tierd::kRecodes | tierd::kMemoryApart | tierd::kReadsDirectly | tierd::kJoinsRuns,
-    tierd::kParams, tierd::make)
+TIERD_AGENT("gpu", "memory of a GPU, and the GPU that computes from it; without one, the host emulates both",
+            tierd::serves(tierd::Op::run) | tierd::serves(tierd::Op::move) |
+                tierd::serves(tierd::Op::resize) | tierd::kRecodes | tierd::kMemoryApart |
+                tierd::kReadsDirectly | tierd::kJoinsRuns,
+            tierd::kParams, tierd::make)

@@ -8,15 +8,15 @@ namespace {
 
 constexpr tierd_param kParams[] = {
     {"link_rate", TIERD_PARAM_TEXT, 0, "0", 0, 0, nullptr,
-     "bytes a second of the link over which a DIMM gets neurons of another one, as \"25 GB\", which is "
-     "emulated; 0: as "
-     "fast as it goes"},
+     "bytes per second of the emulated link over which a DIMM gets neurons of another one, as in \"25 GB\"; "
+     "0: no limit"},
     {"link_latency_us", TIERD_PARAM_INTEGER, 0, "0", 0, 1'000'000, nullptr,
-     "what each message over the emulated link takes beside"},
+     "additional time of each message over the emulated link, in microseconds"},
 };
 
 Result<MadeAgent> make(const AgentContext& context) {
-  if (!context.compute) return Error{Code::invalid_argument, "ndp", "there is nothing to compute"};
+  if (!context.compute)
+    return Error{Code::invalid_argument, "ndp", "the agent needs a computation, but the run has none for it"};
   const ComputeTask& task = *context.compute;
   TIERD_ASSIGN(const ComputeKernels* const kernels, choose_kernels(task.kernels));
   TIERD_ASSIGN(const uint64_t rate,
@@ -43,8 +43,7 @@ Result<MadeAgent> make(const AgentContext& context) {
 }  // namespace
 }  // namespace tierd
 
-TIERD_AGENT(
-    "ndp", "a DIMM that computes near its memory, for which a worker stands: neurons, and attention by heads",
-    tierd::serves(tierd::Op::run) | tierd::serves(tierd::Op::move) | tierd::serves(tierd::Op::resize) |
-        tierd::kRecodes,
-    tierd::kParams, tierd::make)
+TIERD_AGENT("ndp", "emulates a DIMM that computes near its memory: neurons, and attention by heads",
+            tierd::serves(tierd::Op::run) | tierd::serves(tierd::Op::move) |
+                tierd::serves(tierd::Op::resize) | tierd::kRecodes,
+            tierd::kParams, tierd::make)

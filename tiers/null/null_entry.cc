@@ -18,4 +18,4 @@ Result<MadeAgent> make(const AgentContext& context) {
 }  // namespace tierd
 
 // It promises no operation.
-TIERD_AGENT("null", "completes everything, having done nothing", 0, tierd::kParams, tierd::make)
+TIERD_AGENT("null", "completes every message without doing anything", 0, tierd::kParams, tierd::make)

@@ -41,7 +41,8 @@ Argument& Argument::between(double least, double most) {
   option_->check(CLI::Range(least, most));
   // The range admits "nan", which compares as neither below nor above.
   option_->check([](const std::string& text) {
-    return std::isnan(std::strtod(text.c_str(), nullptr)) ? "Value " + text + " is no number" : std::string();
+    return std::isnan(std::strtod(text.c_str(), nullptr)) ? "Value " + text + " is not a number"
+                                                          : std::string();
   });
   return *this;
 }

@@ -21,7 +21,7 @@ Result<uint64_t> parse_arena(const TraceHeader& header, const std::string& text)
   switch (capacity.kind) {
     case Capacity::Kind::automatic:
       return Error{Code::invalid_argument, "arena",
-                   "'auto' is for a machine; write a size, such as 50% or all"};
+                   "'auto' is not supported in a replay; set a size, such as 50% or all"};
     case Capacity::Kind::all:
       return bytes_of_all(header);
     case Capacity::Kind::share:
@@ -64,10 +64,9 @@ Result<std::vector<Alternative>> parse_alternatives(const TraceHeader& header,
       }
       const std::string table = part.substr(0, part.find('.'));
       if (table != "predictor" && table != "quantizer" && table != "cache" && table != "balancer") {
-        return Error{
-            Code::invalid_argument, part,
-            "a replay can change arena and the tables predictor, quantizer, cache, balancer; write for "
-            "example cache.name=lfu"};
+        return Error{Code::invalid_argument, part,
+                     "is not a key that a replay can change; expected arena, or a key of predictor, "
+                     "quantizer, cache or balancer, such as cache.name=lfu"};
       }
       overrides.push_back(part);
     }

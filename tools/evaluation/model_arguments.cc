@@ -3,19 +3,19 @@
 namespace tierd {
 
 void ModelArguments::declare(CommandLine& line) {
-  line.option("--config", file_, "the configuration, a TOML file such as those of configs/").named("FILE");
-  line.option("--set", overrides_, "a key and its value over the configuration's; may be repeated")
-      .named("KEY=VALUE");
+  line.option("--config", file_, "a configuration: a TOML file, such as those in configs/").named("FILE");
+  line.option("--set", overrides_, "sets a key of the configuration; may be repeated").named("KEY=VALUE");
   line.option("--plugin-path", plugin_folders_,
-              "a folder with plugins, before those of the configuration; may be repeated")
+              "a folder with plugins, searched before those of the configuration; may be repeated")
       .named("DIR");
-  line.option("-m,--model", model_, "GGUF file, Hugging Face folder, llama2.c checkpoint or store")
+  line.option("-m,--model", model_, "a GGUF file, Hugging Face folder, llama2.c checkpoint or store")
       .named("MODEL");
-  line.option("--tokenizer", tokenizer_, "a tokenizer to use instead of the model's").named("FILE");
-  line.option("-c,--ctx-size", context_, "tokens of a window of the text; 0: the model's, but at most 4096")
+  line.option("--tokenizer", tokenizer_, "a tokenizer that replaces the model's").named("FILE");
+  line.option("-c,--ctx-size", context_,
+              "tokens of a window of the text; 0: the model's context, at most 4096")
       .named("N");
-  line.option("-t,--threads", threads_, "threads that compute; 0: one a core").named("N");
-  line.flag("--fit", fit_, "raise a budget that is too small to the least that would do");
+  line.option("-t,--threads", threads_, "number of compute threads; 0: one for each core").named("N");
+  line.flag("--fit", fit_, "raise a budget that is too small to the minimum");
   line.flag("-q,--quiet", quiet_, "no progress");
 }
 

@@ -32,8 +32,7 @@ Result<std::vector<std::vector<uint32_t>>> read_text_windows(const Tokenizer& to
                                                              uint32_t context) {
   TIERD_ASSIGN(const std::string text, read_whole_file(file, kLongestText));
   std::vector<std::vector<uint32_t>> windows = text_windows(tokenizer, text, range, context);
-  if (windows.empty())
-    return Error{Code::invalid_argument, file, "nothing is left of the text: it has too few tokens"};
+  if (windows.empty()) return Error{Code::invalid_argument, file, "the text has too few tokens"};
   return windows;
 }
 

@@ -14,7 +14,7 @@
 namespace tierd {
 
 void Conversion::add_to(CommandLine& line) {
-  line.option("--tokenizer", tokenizer, "A tokenizer to use instead of the model's own").named("FILE");
+  line.option("--tokenizer", tokenizer, "A tokenizer that replaces the model's own").named("FILE");
   store.add_to(line);
   store.add_encodings_to(line);
   line.flag("--verify", verify, "Read the store back and check every extent");
@@ -26,7 +26,7 @@ Status Conversion::complete() {
   if (!makes_gguf() || (!store.given() && !verify)) return {};
   return Error{Code::invalid_argument, "",
                "--neuron-bytes, --layout, --layer-group, --order, --bundling, --compression, --editions, "
-               "--codec, --encoding, --head-encoding and --verify are of stores; OUT is a GGUF file"};
+               "--codec, --encoding, --head-encoding and --verify apply to stores, but OUT is a GGUF file"};
 }
 
 Result<WriteOptions> Conversion::options() const {
@@ -44,8 +44,9 @@ Result<std::unique_ptr<TensorSource>> Conversion::open() const {
 
 Status Conversion::check_new(std::string_view what) const {
   if (!file_exists(out)) return {};
-  return Error{Code::invalid_argument, out,
-               fmt::format("is there already; {} is made anew: remove it, or choose another name", what)};
+  return Error{
+      Code::invalid_argument, out,
+      fmt::format("exists, and {} does not overwrite files; remove it or choose another name", what)};
 }
 
 Status Conversion::write(const TensorSource& model, const WriteOptions& options) const {

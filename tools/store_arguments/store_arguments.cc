@@ -25,66 +25,69 @@ std::vector<std::string> encodings_or(Words... words) {
 void StoreArguments::add_to(CommandLine& line) {
   arguments_ = {
       line.option("--neuron-bytes", neuron_bytes_,
-                  "About so many bytes a neuron of rows, such as 256KiB (default: by the model's size)")
+                  "Approximate size of a neuron of rows, such as 256KiB (default: by the model's size)")
           .named("SIZE"),
       line.option("--layout", layout_,
-                  "row: every matrix in runs of rows; neuron: the FFN in bundles of a row of gate and up and "
-                  "a column of down; channel-group: every matrix of the layers in input channels")
+                  "row: every matrix in groups of rows; neuron: the FFN in bundles of a row of gate and up "
+                  "and a column of down; channel-group: every matrix of the layers in input channels")
           .named("LAYOUT")
           .one_of({"row", "neuron", "channel-group"})
           .shows_default(),
       line.option("--layer-group", layer_group_,
-                  "Of layout channel-group: of so many layers the channels of one number lie side by side")
+                  "For layout channel-group: number of consecutive layers whose channels of the same number "
+                  "are contiguous")
           .named("N")
           .between(1, static_cast<int>(kMostLayersOfGroup))
           .shows_default(),
       line.option("--experts", experts_,
-                  "Of a mixture in layout channel-group: whole, or channels, each expert cut as the other "
-                  "operators are, for large experts of which memory holds few")
+                  "For a mixture in layout channel-group: whole, one neuron for each expert; channels, one "
+                  "for each channel of an expert, for large experts of which memory holds few")
           .named("CUT")
           .one_of({"whole", "channels"})
           .shows_default(),
       line.option(
               "--order", order_,
-              "Of layout channel-group: rates that tier-profile --thresholds has written; the channels that "
-              "are used most lie side by side (default: they lie by their numbers)")
+              "For layout channel-group: a file of rates, written by tier profile --thresholds; the channels "
+              "with the highest rates are stored next to each other (default: in the order of their numbers)")
           .named("FILE"),
       line.option("--bundling", bundling_,
-                  "Of layout neuron: row-column, or none: rows and columns of a neuron apart, to compare")
+                  "For layout neuron: row-column, the rows and the column of a neuron in one extent; none, "
+                  "in separate ones, for comparison")
           .named("BUNDLING")
           .one_of({"row-column", "none"})
           .shows_default(),
       line.option(
               "--compression", compression_,
-              "Of every matrix that this makes smaller, without loss: bitmap keeps a bit for each weight and "
-              "those that are not zero, of pruned models; zstd, or another codec, compresses each neuron")
+              "Lossless compression of every matrix that becomes smaller: bitmap, for pruned models, one bit "
+              "for each weight, then the non-zero weights; zstd or another codec compresses each neuron")
           .named("COMPRESSION")
           .shows_default(),
       line.option("--editions", editions_,
-                  "none, or encodings such as q8_0,q4_0, each smaller than the one before: bundles and "
-                  "experts are stored in these as well, for quantizers that mix them")
+                  "none, or further encodings for bundles and experts, each smaller than the one before, as "
+                  "in q8_0,q4_0, for quantizers that mix them")
           .named("LIST")
           .shows_default(),
-      line.option("--codec", codec_settings_,
-                  "What the codec is told, such as level=19; may be repeated (tierd --plugin zstd)")
+      line.option(
+              "--codec", codec_settings_,
+              "A parameter of the codec, such as level=19; may be repeated (tierd --plugin zstd lists them)")
           .named("KEY=VALUE"),
   };
   line.option("--plugin-path", plugin_folders_, "A folder with codecs; may be repeated").named("DIR");
 }
 
 void StoreArguments::add_encodings_to(CommandLine& line) {
-  arguments_.push_back(
-      line.option("--encoding", encoding_,
-                  "Of the matrices: source, as the model has them, or another, which may lose something: the "
-                  "summary says how much")
-          .named("ENCODING")
-          .one_of(encodings_or("source"))
-          .shows_default());
-  arguments_.push_back(line.option("--head-encoding", head_encoding_,
-                                   "Of embedding and head: the same, source, or one of their own")
+  arguments_.push_back(line.option("--encoding", encoding_,
+                                   "Encoding of the matrices: source, that of the model, or another one, "
+                                   "which can be lossy: the summary has the error")
                            .named("ENCODING")
-                           .one_of(encodings_or("same", "source"))
+                           .one_of(encodings_or("source"))
                            .shows_default());
+  arguments_.push_back(
+      line.option("--head-encoding", head_encoding_,
+                  "Encoding of embedding and head: same, that of --encoding; source; or another one")
+          .named("ENCODING")
+          .one_of(encodings_or("same", "source"))
+          .shows_default());
 }
 
 bool StoreArguments::given() const {

@@ -57,9 +57,8 @@ std::string compression_summary(const Manifest& manifest, const Groups& groups) 
   }
   if (all.sites == 0) {
     return fmt::format(
-        "{} makes none of the matrices smaller, so that all are dense: prune the model first (tier prune), "
-        "or "
-        "choose larger neurons (--neuron-bytes)\n",
+        "{} makes no matrix smaller, so all are dense; prune the model first with tier prune, or set larger "
+        "neurons with --neuron-bytes\n",
         by);
   }
   const auto share = [](uint64_t part, uint64_t whole) {
@@ -118,8 +117,8 @@ std::string store_summary(const Store& store) {
   const auto lossy = [](const StoredSite* site) { return site->encoding_error.has_value(); };
   if (std::ranges::any_of(manifest.stored(), lossy)) {
     text +=
-        "error: of what is encoded anew (other encodings than the source's, columns of blocks), relative to "
-        "the source\n";
+        "error: of weights that were converted to another encoding (or columns of blocks), relative to the "
+        "source\n";
   }
   if (manifest.compression != Compression::none) text += compression_summary(manifest, groups);
   text += fmt::format(

@@ -39,11 +39,11 @@ constexpr Verb kProduct[] = {
     {"trace", "shows and replays traces of runs"},
 };
 constexpr Verb kLaboratory[] = {
-    {"activity", "draws active neurons, and shows which a trace recorded"},
+    {"activity", "draws active neurons, or shows those of a recorded trace"},
     {"partition", "divides neurons between a GPU and memory that computes"},
     {"plan", "finds sparsity, layer group, mask and cache for a budget"},
     {"profile", "records which neurons fire on a text, and how large inputs are"},
-    {"prune", "makes a share of a model's weights zero, or smooths outliers"},
+    {"prune", "sets a share of a model's weights to zero, or smooths outliers"},
     {"reproduce", "compares published figures with runs in virtual time"},
     {"sweep", "measures at several values of a configuration's keys, and draws a picture"},
     {"synth", "makes a model of a given shape with random weights"},
@@ -124,15 +124,15 @@ bool known_in_laboratory(std::string_view verb) {
 
 int refuse(std::string_view verb) {
   if (verb.starts_with("-")) {
-    say(fmt::format("tier: {} is no option of tier (see tier --help)", verb));
+    say(fmt::format("tier: {} is not an option of tier (see tier --help)", verb));
     return kBadInput;
   }
   if (known_in_laboratory(verb)) {
-    say(fmt::format(
-        "tier: tier-{} is neither beside tier nor in PATH; it is of the laboratory; in the source tree: "
-        "ci/install && "
-        "cmake --preset release -D TIERD_LAB=ON && cmake --build --preset release --target tier-{}",
-        verb, verb));
+    say(
+        fmt::format("tier: tier-{} is neither beside tier nor in PATH; it belongs to the laboratory; build "
+                    "it in the source tree with ci/install && cmake --preset release -D TIERD_LAB=ON && "
+                    "cmake --build --preset release --target tier-{}",
+                    verb, verb));
     return kBadInput;
   }
   const std::set<std::string> verbs = installed_verbs();

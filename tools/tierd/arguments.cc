@@ -36,47 +36,55 @@ Result<std::pair<uint32_t, float>> parse_logit_bias(const std::string& text) {
     if (read) return std::pair(token, bias);
   }
   return Error{Code::invalid_argument, "--logit-bias",
-               fmt::format("'{}' is not TOKEN+BIAS or TOKEN-BIAS, such as 15043+1", text)};
+               fmt::format("'{}' is not TOKEN+BIAS or TOKEN-BIAS; expected one such as 15043+1", text)};
 }
 
 // `biases` and `samplers` receive the texts of their flags, unparsed.
 void add_sampling(CommandLine& line, SamplerOptions& sampling, std::vector<std::string>& biases,
                   std::string& samplers) {
   line.option("--samplers", samplers,
-              "which of those that follow there are, and in which order; a letter for each will do as well, "
-              "such as kpt")
+              "the samplers that are used, in this order: names separated by ';', or a letter for each, as "
+              "in kpt")
       .named("NAME;NAME...")
       .shows_default();
   line.option("--temp", sampling.temperature, "temperature of sampling; 0: always the most probable token")
       .shows_default();
   line.option("--top-k", sampling.top_k, "draw from the k most probable tokens; 0: from all").shows_default();
-  line.option("--top-p", sampling.top_p, "draw from the most probable ones up to this sum").shows_default();
-  line.option("--min-p", sampling.min_p, "draw from those at least so probable, relative to the best")
+  line.option("--top-p", sampling.top_p,
+              "draw from the most probable tokens whose probabilities add up to this")
+      .shows_default();
+  line.option("--min-p", sampling.min_p,
+              "draw from tokens whose probability is at least this share of the highest one")
       .shows_default();
   line.option("--typical", sampling.typical_p,
-              "draw from those of nearly average information up to this sum; 1: from all")
+              "draw from the tokens nearest to the average information whose probabilities add up to this; "
+              "1: from all")
       .shows_default();
   line.option("--top-nsigma", sampling.top_n_sigma,
-              "draw from logits within so many standard deviations of the highest; -1: from all")
+              "draw from tokens whose logit is within this number of standard deviations of the highest; -1: "
+              "from all")
       .shows_default();
   line.option("--xtc-probability", sampling.xtc_probability,
-              "how often the most probable tokens are left out, but for the last of them")
+              "probability of leaving out all but the least probable of the tokens above --xtc-threshold")
       .shows_default();
-  line.option("--xtc-threshold", sampling.xtc_threshold, "those that are at least so probable")
+  line.option("--xtc-threshold", sampling.xtc_threshold,
+              "probability from which --xtc-probability applies to a token")
       .shows_default();
   PenaltyOptions& penalties = sampling.penalties;
   line.option("--repeat-last-n", penalties.repeat_last_n,
-              "tokens that penalties look back on; 0: none, -1: all")
+              "number of last tokens to which penalties apply; 0: none, -1: all")
       .shows_default();
   line.option("--repeat-penalty", penalties.repeat_penalty,
-              "divides the positive logits of what was said, multiplies the negative ones; 1: off")
+              "for tokens that occurred: divides positive logits, multiplies negative ones; 1: off")
       .shows_default();
-  line.option("--presence-penalty", penalties.presence_penalty, "taken from the logits of what was said")
+  line.option("--presence-penalty", penalties.presence_penalty,
+              "subtracted from the logits of tokens that occurred")
       .shows_default();
-  line.option("--frequency-penalty", penalties.frequency_penalty, "the same, each time that it was said")
+  line.option("--frequency-penalty", penalties.frequency_penalty,
+              "subtracted from the logit of a token for each time that it occurred")
       .shows_default();
   line.option("-l,--logit-bias", biases,
-              "added to the logit of a token, such as 15043+1 or 29871-inf; may be repeated")
+              "added to the logit of a token, as in 15043+1 or 29871-inf; may be repeated")
       .named("TOKEN(+|-)BIAS");
 }
 
@@ -87,32 +95,31 @@ std::vector<Argument> add_serving(CommandLine& line, Arguments& arguments, std::
   of_server.push_back(line.option("--host", arguments.host, "the address to serve on")
                           .shows_default()
                           .or_variable("LLAMA_ARG_HOST"));
-  of_server.push_back(line.option("--port", arguments.port, "the port to serve on; 0: any that is free")
+  of_server.push_back(line.option("--port", arguments.port, "the port to serve on; 0: any free one")
                           .between(0, 65535)
                           .shows_default()
                           .or_variable("LLAMA_ARG_PORT"));
-  line.option("--api-key", arguments.api_keys, "a key that clients must show; may be repeated")
+  line.option("--api-key", arguments.api_keys, "a key that clients must send; may be repeated")
       .named("KEY")
       .or_variable("LLAMA_API_KEY");
   line.option("--allowed-host", arguments.allowed_hosts,
-              "a name by which clients may call the server beside its address, localhost and the machine's; "
-              "may be "
-              "repeated; *: any")
+              "a name by which clients may address the server, beside its address, localhost and the "
+              "machine's name; may be repeated; *: any")
       .named("NAME");
   line.option("--cors-origins", arguments.cors_origins,
-              "an origin whose pages may ask (https://chat.example); may be repeated; *: all")
+              "an origin whose pages may send requests (https://chat.example); may be repeated; *: all")
       .named("ORIGIN");
-  line.option("--api-key-file", key_file, "a file of such keys, one a line").named("FILE");
-  line.option("-a,--alias", arguments.alias, "what clients call the model")
+  line.option("--api-key-file", key_file, "a file of keys that clients must send, one a line").named("FILE");
+  line.option("-a,--alias", arguments.alias, "name of the model for clients")
       .named("NAME")
       .or_variable("LLAMA_ARG_ALIAS");
   line.option("--chat-template", arguments.chat_template,
               "the form of chats: " + fmt::format("{}", fmt::join(ChatTemplate::names(), ", ")) +
-                  "; else the model's own, where that is known whole")
+                  "; default: the model's own, if it is a known one")
       .named("NAME")
       .or_variable("LLAMA_ARG_CHAT_TEMPLATE");
   line.option("--parallel", sequences,
-              "texts that are continued at once, each with a context of -c (also -np)")
+              "number of texts that are generated at once, each with a context of -c (also -np)")
       .named("N")
       .or_variable("LLAMA_ARG_N_PARALLEL");
   return of_server;
@@ -152,12 +159,12 @@ Status take_hub(const std::string& repository, const std::string& file, std::str
   if (repository.empty()) {
     if (file.empty() || of_environment(file, "LLAMA_ARG_HF_FILE")) return {};
     return Error{Code::invalid_argument, "--hf-file",
-                 "names a file of a repository: give that with --hf-repo"};
+                 "is a file of a repository; name the repository with --hf-repo"};
   }
   if (!model.empty() && of_environment(repository, "LLAMA_ARG_HF_REPO")) return {};
   if (!model.empty() && !of_environment(model, "LLAMA_ARG_MODEL")) {
     return Error{Code::invalid_argument, "--hf-repo",
-                 fmt::format("one model is expected, and '{}' is given as well", model)};
+                 fmt::format("'{}' is set as well, expected one model", model)};
   }
   model.clear();
   TIERD_ASSIGN(arguments.hub, parse_hub_request(repository, file));
@@ -174,8 +181,7 @@ Status add_keys(const std::string& path, std::vector<std::string>& keys) {
     while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
     if (!line.empty()) keys.push_back(line);
   }
-  if (keys.size() == before)
-    return Error{Code::invalid_argument, path, "has no key: one a line was expected"};
+  if (keys.size() == before) return Error{Code::invalid_argument, path, "has no key, expected one a line"};
   return {};
 }
 
@@ -223,13 +229,13 @@ void Parser::add_flags() {
   line.brief(kBriefHelp);
   line.option("model", plain, "the model; `serve` before it serves").named("[serve] MODEL");
   line.group("Configuration");
-  line.option("--config", arguments.config_file, "the configuration, a TOML file such as those of configs/")
+  line.option("--config", arguments.config_file, "a configuration: a TOML file, such as those in configs/")
       .named("FILE")
       .or_variable("TIERD_CONFIG");
-  line.option("--set", arguments.overrides, "a key and its value over the configuration's; may be repeated")
+  line.option("--set", arguments.overrides, "sets a key of the configuration; may be repeated")
       .named("KEY=VALUE");
   line.option("--plugin-path", plugin_folders,
-              "a folder with plugins (KIND-NAME.so), before those of the configuration and of "
+              "a folder with plugins (KIND-NAME.so), searched before those of the configuration and of "
               "$TIERD_PLUGIN_PATH; may be repeated")
       .named("DIR");
   line.flag("--plugins", arguments.list_plugins, "list the plugins that are found, and stop");
@@ -249,23 +255,24 @@ void Parser::add_flags() {
 void Parser::add_model() {
   line.group("Model and text");
   line.option("-m,--model", model, "the model, see below").named("MODEL").or_variable("LLAMA_ARG_MODEL");
-  line.option(
-          "--hf-repo", hub_repository,
-          "the model by its name on huggingface.co, of which the cache has it or it is downloaded; quant: "
-          "Q4_K_M, else Q8_0, else the first GGUF file (also -hf, -hfr)")
+  line.option("--hf-repo", hub_repository,
+              "the model by its name on huggingface.co, from the cache or downloaded; default of QUANT: "
+              "Q4_K_M, else Q8_0, else the first GGUF file (also -hf, -hfr)")
       .named("OWNER/REPO[:QUANT]")
       .or_variable("LLAMA_ARG_HF_REPO");
-  line.option("--hf-file", hub_file, "a file of that repository instead of a quant (also -hff)")
+  line.option("--hf-file", hub_file, "a file of the repository of --hf-repo instead of a quant (also -hff)")
       .named("FILE")
       .or_variable("LLAMA_ARG_HF_FILE");
-  line.option("--hf-token", arguments.hub_token,
-              "the access token for it; $HF_TOKEN is better, which other users do not see (also -hft)")
+  line.option(
+          "--hf-token", arguments.hub_token,
+          "the access token for --hf-repo; $HF_TOKEN is safer, because other users cannot see it (also -hft)")
       .named("TOKEN");
-  line.flag("--offline", arguments.offline, "take it from the cache alone").or_variable("LLAMA_ARG_OFFLINE");
-  line.option("--tokenizer", tokenizer, "a tokenizer to use instead of the model's").named("FILE");
+  line.flag("--offline", arguments.offline, "use models of the cache only; download nothing")
+      .or_variable("LLAMA_ARG_OFFLINE");
+  line.option("--tokenizer", tokenizer, "a tokenizer that replaces the model's").named("FILE");
   prompt = line.option("-p,--prompt", arguments.prompt, "the prompt; empty: the model's BOS token alone")
                .named("TEXT");
-  file = line.option("-f,--file", prompt_file, "a file that holds the prompt").named("FILE").excludes(prompt);
+  file = line.option("-f,--file", prompt_file, "a file with the prompt").named("FILE").excludes(prompt);
 }
 
 void Parser::add_text() {
@@ -275,25 +282,28 @@ void Parser::add_text() {
       .named("N")
       .or_variable("LLAMA_ARG_N_PREDICT");
   line.flag("-e,--escape", escapes,
-            "\\n, \\t, \\r, \\\", \\' and \\\\ of the prompt and of -r stand for what they do in C");
-  line.flag("--no-escape", no_escapes, "the prompt is taken as it is, which is the default");
-  line.option("--system-prompt", arguments.system_prompt, "what a chat begins with (also -sys)")
+            "\\n, \\t, \\r, \\\", \\' and \\\\ in the prompt and in -r have their meaning in C");
+  line.flag("--no-escape", no_escapes, "use the prompt as it is (the default)");
+  line.option("--system-prompt", arguments.system_prompt, "the system prompt of a chat (also -sys)")
       .named("TEXT");
-  line.option("--system-prompt-file", system_file, "a file that holds it (also -sysf)").named("FILE");
-  line.flag("--conversation", conversation, "chat, whatever standard input is (also -cnv)");
+  line.option("--system-prompt-file", system_file, "a file with the system prompt (also -sysf)")
+      .named("FILE");
+  line.flag("--conversation", conversation, "chat, even if standard input is not a terminal (also -cnv)");
   line.flag("--no-conversation", no_conversation, "do not chat: without a prompt, serve (also -no-cnv)");
-  line.flag("--single-turn", arguments.single_turn, "a chat ends with the first answer (also -st)");
-  line.option("-c,--ctx-size", context, "positions of the context; 0: the model's, but at most 4096")
+  line.flag("--single-turn", arguments.single_turn, "end the chat after the first answer (also -st)");
+  line.option("-c,--ctx-size", context, "positions of the context; 0: the model's, at most 4096")
       .named("N")
       .or_variable("LLAMA_ARG_CTX_SIZE");
-  line.option("-t,--threads", threads, "threads that compute; 0: one a core")
+  line.option("-t,--threads", threads, "number of compute threads; 0: one for each core")
       .named("N")
       .or_variable("LLAMA_ARG_THREADS");
-  line.option("-b,--batch-size", batch, "the same as -ub; the smaller of them counts").named("N");
-  line.option("--cache-type-k", kv_keys, "encoding of the KV cache; both are the same (also -ctk)")
+  line.option("-b,--batch-size", batch, "the same as -ub; the smaller of the two is used").named("N");
+  line.option("--cache-type-k", kv_keys,
+              "encoding of the keys of the KV cache, the same as of the values (also -ctk)")
       .one_of({"f16", "f32"});
-  line.option("--cache-type-v", kv_values, "the same (also -ctv)").one_of({"f16", "f32"});
-  line.option("--ubatch-size", ubatch, "most tokens of the prompt in one pass (also -ub)")
+  line.option("--cache-type-v", kv_values, "encoding of the values of the KV cache (also -ctv)")
+      .one_of({"f16", "f32"});
+  line.option("--ubatch-size", ubatch, "maximum number of the prompt's tokens in one pass (also -ub)")
       .named("N")
       .or_variable("LLAMA_ARG_UBATCH");
   line.option("-s,--seed", seed, "seed of sampling: the same seed gives the same text").named("N");
@@ -302,58 +312,58 @@ void Parser::add_text() {
 void Parser::add_guesses() {
   line.group("Guesses");
   draft = line.option("--model-draft", draft_model,
-                      "a small model of the same vocabulary that guesses tokens, which the model then checks "
-                      "several at once: the same text, sooner (also -md)")
+                      "a small model with the same vocabulary that guesses tokens, which the model checks "
+                      "several at once: the same text in less time (also -md)")
               .named("MODEL");
   hub_draft =
-      line.option("--hf-repo-draft", draft_repository, "the same by its name, as --hf-repo (also -hfd)")
+      line.option("--hf-repo-draft", draft_repository,
+                  "the model of --model-draft by its name on huggingface.co, as for --hf-repo (also -hfd)")
           .named("OWNER/REPO[:QUANT]")
           .excludes(draft);
-  line.flag("--prompt-lookup", lookup, "guess tokens from what the text has said before")
+  line.flag("--prompt-lookup", lookup, "guess tokens from repetitions in the text")
       .excludes(draft)
       .excludes(hub_draft);
-  line.option("--draft-max", most_guesses, "most tokens guessed at once (default: 4)").named("N");
+  line.option("--draft-max", most_guesses, "maximum number of tokens guessed at once (default: 4)")
+      .named("N");
 }
 
 void Parser::add_fit() {
   line.group("Model and text");
-  line.flag("--ignore-eos", arguments.ignore_eos, "go on where the model would end its text");
+  line.flag("--ignore-eos", arguments.ignore_eos, "continue after the model's end token");
   line.flag("--special", arguments.special, "print control tokens as well");
-  line.option(
-          "-r,--reverse-prompt", arguments.stops,
-          "a text that ends what the model says, and is no part of it; it may name control tokens; may be "
-          "repeated; requests that have \"stop\" have their own")
+  line.option("-r,--reverse-prompt", arguments.stops,
+              "a text at which generation ends, and which is not part of the result; may name control "
+              "tokens; may be repeated; \"stop\" of a request replaces it")
       .named("TEXT");
   line.group("Fit");
   fits =
       line.option("--fit", fit,
-                  "on: a context that was not given is shortened until it fits; said on the command line, a "
-                  "budget that is too small is raised as well, to the least that would do. off: both are "
-                  "refused")
+                  "on: shortens a context that was not set until it fits; if given on the command line, also "
+                  "raises a budget that is too small to the minimum. off: refuses both")
           .one_of({"on", "off"})
           .shows_default()
           .or_variable("LLAMA_ARG_FIT");
-  line.option("--fit-ctx", arguments.shortest_context, "down to so many positions (also -fitc)")
+  line.option("--fit-ctx", arguments.shortest_context,
+              "minimum number of positions to which --fit shortens the context (also -fitc)")
       .named("N")
       .shows_default();
   line.flag("--force", arguments.force,
-            "take a capacity that is more than there is, and run a configuration whose text, as tier-compare "
-            "has measured, is not the model's: more than 0.1 nats a token");
-  line.flag("--check", arguments.check,
-            "print the plan (what lies where, bytes a token, expected speed) and stop");
+            "accept a capacity larger than the free memory, and a configuration whose loss, measured by tier "
+            "compare, exceeds 0.1 nats a token");
+  line.flag("--check", arguments.check, "print the plan (tiers, bytes a token, expected speed) and stop");
 }
 
 void Parser::add_output() {
   line.group("Output");
-  line.option("--trace", trace, "record what the kernel does in this file, for tier-trace").named("FILE");
+  line.option("--trace", trace, "write the kernel's messages and decisions to this file, for tier trace")
+      .named("FILE");
   line.option("--timeline", timeline,
-              "write when what was computed and read to this file at the end, to be opened in "
-              "ui.perfetto.dev; the report says how much of the reading was hidden")
+              "write the times of reads and computations to this file, to be opened in ui.perfetto.dev; the "
+              "report has the share of reading that computing hid")
       .named("FILE");
   line.flag("--json", arguments.json,
-            "print one JSON object instead: text and report, or what --check found");
-  line.option("--log-format", log_format,
-              "how standard error is written: lines for people, or JSON, one object a line")
+            "print one JSON object instead: text and report, or the result of --check");
+  line.option("--log-format", log_format, "form of standard error: lines of text, or JSON, one object a line")
       .one_of({"text", "json"})
       .shows_default();
   line.flag("-q,--quiet", arguments.quiet, "no progress and no report; errors only");
@@ -365,9 +375,7 @@ bool Parser::parse(int argc, char** argv) {
   if (!words.ok()) return fail("tierd: " + words.error().detail + " (see tierd --help)");
   for (size_t i = 0; i < words->size(); ++i) {
     if ((*words)[i] == "--plan" && (i == 0 || !line.takes_value((*words)[i - 1])))
-      return fail(
-          "--plan: a program of its own finds the settings: tier plan --config FILE -m MODEL --set "
-          "KEY=VALUE");
+      return fail("--plan: is not a flag of tierd; use tier plan --config FILE -m MODEL --set KEY=VALUE");
   }
   parsed.exit_code = line.parse(std::move(*words));
   return !parsed.exit_code;
@@ -393,7 +401,7 @@ bool Parser::take_model() {
   serve = !plain.empty() && plain.front() == "serve";
   if (serve) plain.erase(plain.begin());
   if (plain.size() > 1 || (!plain.empty() && !model.empty())) {
-    return fail(fmt::format("tierd: '{}': one model is expected, and the prompt behind -p (see tierd --help)",
+    return fail(fmt::format("tierd: '{}': found a second model; set a prompt with -p (see tierd --help)",
                             plain.back()));
   }
   if (!plain.empty()) model = plain.front();
@@ -417,13 +425,13 @@ bool Parser::take_keys() {
   if (batch) arguments.config.ubatch = std::min(arguments.config.ubatch, *batch);
   if (ubatch) arguments.config.ubatch = std::min(*ubatch, batch.value_or(*ubatch));
   if (!kv_keys.empty() && !kv_values.empty() && kv_keys != kv_values)
-    return fail("--cache-type-k and --cache-type-v: keys and values have one encoding here");
+    return fail("--cache-type-k and --cache-type-v: expected the same encoding for both");
   if (!kv_keys.empty() || !kv_values.empty()) arguments.config.kv = kv_keys.empty() ? kv_values : kv_keys;
   if (sequences) arguments.config.sequences = *sequences;
   if (seed) arguments.config.seed = *seed;
   SpeculationConfig& speculation = arguments.config.speculation;
   if (most_guesses && (*most_guesses == 0 || *most_guesses > 63))
-    return fail(fmt::format("--draft-max: {} is not within 1 and 63", *most_guesses));
+    return fail(fmt::format("--draft-max: {}, expected 1 to 63", *most_guesses));
   if (most_guesses) speculation.most = *most_guesses;
   // A flag replaces the [speculation] of the file.
   if (lookup || draft.given() || hub_draft.given())
@@ -449,21 +457,22 @@ bool Parser::take_sampling() {
 bool Parser::choose_mode() {
   const SpeculationConfig& speculation = arguments.config.speculation;
   arguments.prompt_given = prompt.given() || file.given();
-  if (conversation && no_conversation) return fail("--conversation and --no-conversation: one of them");
-  if (escapes && no_escapes) return fail("--escape and --no-escape: one of them");
-  if (serve && arguments.prompt_given) return fail("serve: a server has no prompt (-p, -f)");
+  if (conversation && no_conversation)
+    return fail("--conversation and --no-conversation: expected one of them");
+  if (escapes && no_escapes) return fail("--escape and --no-escape: expected one of them");
+  if (serve && arguments.prompt_given) return fail("serve: a server takes no prompt; leave out -p and -f");
   arguments.mode = mode_of(arguments, conversation, no_conversation,
                            serve || std::ranges::any_of(of_server, &Argument::given));
   if (arguments.mode == Mode::chat && arguments.json)
-    return fail("--json is for one text: give a prompt (-p)");
+    return fail("--json: is not supported in a chat; set a prompt with -p");
   const bool guesses = speculation.guesses() || hub_draft.given();
   if (arguments.mode == Mode::chat && guesses && !arguments.check) {
     return fail(
-        "--model-draft, --prompt-lookup and [speculation] are for one text (-p) and for the server, not for "
-        "chats");
+        "--model-draft, --prompt-lookup and [speculation]: are not supported in a chat, only for one text "
+        "(-p) and in the server");
   }
   if (arguments.serves() && arguments.json && !arguments.check)
-    return fail("--json is for one text or a check: give a prompt (-p) or --check");
+    return fail("--json: is not supported in a server; set a prompt with -p, or use --check");
   return true;
 }
 
@@ -473,7 +482,7 @@ bool Parser::read_files() {
     if (!keys.ok()) return fail(keys.error().line());
   }
   for (const std::string& key : arguments.api_keys) {
-    if (key.empty()) return fail("--api-key: an empty key would admit everybody");
+    if (key.empty()) return fail("--api-key: is empty, which would admit any client");
   }
   if (!prompt_file.empty()) {
     auto text = read_file_or_pipe(prompt_file);
@@ -490,7 +499,7 @@ bool Parser::read_files() {
     for (std::string& stop : arguments.stops) stop = without_escapes(stop);
   }
   for (const std::string& stop : arguments.stops) {
-    if (stop.empty()) return fail("--reverse-prompt: an empty text would end nothing");
+    if (stop.empty()) return fail("--reverse-prompt: is empty, expected a text");
   }
   return true;
 }

@@ -16,9 +16,8 @@ namespace tierd {
 namespace {
 
 constexpr const char* kHelp =
-    "/clear forgets the chat, /stats shows the report up to here, /exit ends (so does Ctrl-D). A line that "
-    "ends in \\\n"
-    "goes on in the next one. Ctrl-C stops an answer; between answers it ends the chat.\n";
+    "/clear begins a new chat, /stats shows the report so far, /exit or Ctrl-D ends the chat. A line that "
+    "ends in \\\ncontinues in the next one. Ctrl-C stops an answer; between answers it ends the chat.\n";
 
 // Bytes of a line together with its continuation lines.
 constexpr size_t kLongestLine = size_t{1} << 20;
@@ -60,10 +59,9 @@ void Chat::clear() {
 Status Chat::run() {
   listen_for_interrupts();
   if (!arguments_.quiet) {
-    say(form_
-            ? fmt::format("chat ({}); /help tells more", form_->name())
-            : "this model has no form of chats that is known here (--chat-template NAME): what you write is "
-              "continued as it is; /help tells more");
+    say(form_ ? fmt::format("chat ({}); /help lists commands", form_->name())
+              : "this model has no known chat template (set one with --chat-template NAME), so it continues "
+                "your text as it is; /help lists commands");
   }
   result_.flash_before = runtime_.flash_counts();
   result_.used_before = used_counts(runtime_);
@@ -88,9 +86,8 @@ Result<Chat::Line> Chat::read(std::string& text) {
     while ((next = std::getc(stdin)) != EOF && next != '\n') {
       text += static_cast<char>(next);
       if (text.size() <= kLongestLine) continue;
-      return Error{
-          Code::invalid_argument, "chat",
-          fmt::format("a line has more than {} bytes, expected an end of line before", kLongestLine)};
+      return Error{Code::invalid_argument, "chat",
+                   fmt::format("a line has more than {} bytes; end it earlier", kLongestLine)};
     }
     if (next == EOF && text.size() == begin) return text.empty() ? Line::over : Line::text;
     while (text.size() > begin && text.back() == '\r') text.pop_back();
@@ -138,9 +135,10 @@ Status Chat::answer(const std::string& text) {
   const uint32_t context = runtime_.engine().context();
   if (tokens->size() >= context) {
     messages_.pop_back();
-    say(fmt::format(
-        "the chat takes {} tokens, and its context has {}: /clear forgets it, -c makes that longer",
-        tokens->size(), context));
+    say(
+        fmt::format("the chat takes {} tokens, but the context has {}; begin a new chat with /clear, or set "
+                    "a longer context with -c",
+                    tokens->size(), context));
     return {};
   }
   std::string said;

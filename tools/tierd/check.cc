@@ -74,8 +74,8 @@ struct TokenTimes {
   }
 };
 
-// The processor reads and writes bytes that move between memories, unless a link moves them. Of bytes that
-// are unknown, all count as not resident.
+// The processor reads and writes bytes that move between memories, unless a link moves them. Unknown
+// bytes count as not resident.
 TokenTimes times_of(const Runtime& runtime, const PlannedTraffic& traffic, const TokenBytes& bytes,
                     const MachineDescription& machine) {
   TokenTimes times;
@@ -123,7 +123,7 @@ ExpectedFigures expected_figures(const Runtime& runtime, const PlayedBytes& fore
   } else if (traffic.streamed_bytes == 0) {
     expected.tokens_per_second = 1 / times.longest();
   } else {
-    expected.unknown = "what a token needs depends on the text";
+    expected.unknown = "the bytes of a token depend on the text";
     expected.least_tokens_per_second = 1 / times.longest();
   }
   return expected;

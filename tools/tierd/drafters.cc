@@ -22,9 +22,10 @@ Result<std::unique_ptr<Runtime>> start_model(const RunPlan& plan, uint32_t texts
   const Manifest& ours = plan.store.manifest();
   const Manifest& theirs = draft.store.manifest();
   if (ours.config.vocab_size != theirs.config.vocab_size) {
-    return Error{Code::invalid_argument, "--model-draft",
-                 fmt::format("{} has a vocabulary of {} tokens, the model one of {}: it cannot guess for it",
-                             config.model, theirs.config.vocab_size, ours.config.vocab_size)};
+    return Error{
+        Code::invalid_argument, "--model-draft",
+        fmt::format("{} has a vocabulary of {} tokens, but the model has {}; expected the same vocabulary",
+                    config.model, theirs.config.vocab_size, ours.config.vocab_size)};
   }
   TIERD_ASSIGN(std::unique_ptr<Runtime> runtime, Runtime::create(std::move(draft), options));
   TIERD_TRY(runtime->load());

@@ -30,8 +30,8 @@ json download_json(const HubModel& model, const HubSettings& settings) {
 
 std::string download_text(const HubModel& model, const HubSettings& settings) {
   const auto size = [](uint64_t bytes) { return format_bytes(static_cast<double>(bytes)); };
-  std::string text =
-      fmt::format("{} is not in the cache; --check downloads nothing, a run would:\n", model.repository);
+  std::string text = fmt::format(
+      "{} is not in the cache; --check downloads nothing, but a run would download:\n", model.repository);
   for (const HubFile& file : model.missing) text += fmt::format("  {:<12} {}\n", size(file.bytes), file.name);
   text += fmt::format("  {:<12} to {}, whose disk has {} left\n", size(model.needed_bytes), settings.cache,
                       size(model.left_bytes));

@@ -66,12 +66,10 @@ Status check_loss(const KnownLoss& loss) {
   const auto refuse = [&](const std::string& why) {
     return Error{Code::invalid_argument, "", loss_line(loss) + why};
   };
-  if (!loss.unreadable.empty()) return refuse("; --force runs without it");
+  if (!loss.unreadable.empty()) return refuse("; or run without the result with --force");
   if (!loss.measured || loss.measured->divergence <= kMostDivergence) return {};
-  return refuse(
-      fmt::format(": more than {} nats a token, so that the text is not the model's; --force runs it "
-                  "all the same",
-                  kMostDivergence));
+  return refuse(fmt::format(
+      ": more than {} nats a token, so the text is not the model's; run it with --force", kMostDivergence));
 }
 
 }  // namespace
@@ -90,10 +88,10 @@ std::optional<KnownLoss> known_loss(const RunPlan& plan, const Arguments& argume
 
 std::string loss_text(const KnownLoss& loss) {
   if (!loss.unreadable.empty()) {
-    return fmt::format("unknown: {}; remove the file, or {} measures anew what it should hold",
-                       loss.unreadable, loss.command);
+    return fmt::format("unknown: {}; remove the file, or measure it again with {}", loss.unreadable,
+                       loss.command);
   }
-  if (!loss.measured) return fmt::format("not measured: {} measures it", loss.command);
+  if (!loss.measured) return fmt::format("not measured; measure it with {}", loss.command);
   return verdict_text(*loss.measured);
 }
 

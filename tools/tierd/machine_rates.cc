@@ -50,7 +50,7 @@ std::string file_to_read(const RunPlan& plan) {
 Result<ReadCurve> measure_disk(const RunPlan& plan) {
   const std::string file = file_to_read(plan);
   if (disk_of(file) != disk_of(plan.store.directory()))
-    return Error{Code::unsupported, file, "lies on another disk than the store will"};
+    return Error{Code::unsupported, file, "is on another disk than the store"};
   std::vector<ReadCurve::Point> points;
   for (const uint64_t bytes : kReadBytes) {
     TIERD_ASSIGN(ReadPattern pattern, random_reads(file, {.depth = kReadsInFlight}, bytes, kLeastGapFile));

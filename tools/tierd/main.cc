@@ -65,7 +65,7 @@ int print_manuals(const Arguments& arguments) {
   if (text.empty()) {
     const std::string_view meant = nearest(arguments.plugin, known);
     return fail({Code::not_found, "--plugin",
-                 fmt::format("there is no plugin '{}'{}; --plugins lists them", arguments.plugin,
+                 fmt::format("there is no plugin '{}'{}; list the plugins with --plugins", arguments.plugin,
                              meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant))},
                 kBadInput);
   }
@@ -78,9 +78,9 @@ std::vector<std::string> warnings_of(const RunPlan& plan) {
   std::vector<std::string> lines;
   const CoreMap& cores = own_cores();
   if (plan.config.threads > cores.threads) {
-    lines.push_back(
-        fmt::format("run.threads: {} threads, and this process has {} core{}: they wait for each other",
-                    plan.config.threads, cores.threads, cores.threads == 1 ? "" : "s"));
+    lines.push_back(fmt::format(
+        "run.threads: {} threads are slower than one for each core, and this process has {} core{}",
+        plan.config.threads, cores.threads, cores.threads == 1 ? "" : "s"));
   }
   const Manifest& manifest = plan.store.manifest();
   uint64_t largest = 0;  // bytes of a channel, with those of the other layers in its group
@@ -90,8 +90,8 @@ std::vector<std::string> warnings_of(const RunPlan& plan) {
   const TierMemory& memory = plan.memory.tiers.front();
   if (largest != 0 && largest < kDirectIoAlignment && memory.arena < memory.whole) {
     lines.push_back(
-        fmt::format("channels are {} bytes at most, and a disk reads {} at least: layout row (--config "
-                    "configs/hybrid.toml) may be faster for this model; tier plan tells",
+        fmt::format("channels have at most {} bytes, but a disk reads at least {}; layout row (--config "
+                    "configs/hybrid.toml) may be faster for this model; compare them with tier plan",
                     largest, kDirectIoAlignment));
   }
   return lines;
@@ -172,7 +172,7 @@ int run(Arguments arguments) {
     return print_check(arguments, std::move(*plan), options, (*tokenizer)->vocab());
   }
   if (!chosen.empty() && !arguments.quiet)
-    say(fmt::format("configuration: {}, by the model; --config names another", chosen));
+    say(fmt::format("configuration: {}, chosen by the model; set another one with --config", chosen));
   // From here on files may be written.
   plan = with_store(std::move(*plan), arguments.config, options);
   if (!plan.ok()) return fail(plan.error(), exit_code(plan.error()));
@@ -191,7 +191,7 @@ class EndsHere {
   EndsHere() {
     std::atexit([] {
       if (ended.load()) return;
-      say("tierd: a plugin or a library has called exit() in the middle of the run");
+      say("tierd: a plugin or a library called exit() during the run");
       std::fflush(nullptr);
       std::_Exit(kFailed);
     });

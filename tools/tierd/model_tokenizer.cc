@@ -18,7 +18,7 @@ Result<std::unique_ptr<Tokenizer>> model_tokenizer(const Config& config, const S
     return make_tokenizer(std::move(vocab), config.tokenizer);
   }
   if (!manifest.has_vocab) {
-    return Error{Code::not_found, config.model, "the model brings no tokenizer; name one with --tokenizer"};
+    return Error{Code::not_found, config.model, "the model has no tokenizer; name one with --tokenizer"};
   }
   return make_tokenizer(manifest.vocab, store.directory());
 }

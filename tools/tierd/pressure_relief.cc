@@ -18,7 +18,7 @@ Result<std::unique_ptr<PressureSource>> source_of(const PressureConfig& config) 
   if (config.source == "psi")
     return watch_stalls(stall_files(), {config.stall_ms * kUs, config.window_ms * kUs});
   const auto group = own_control_group("memory");
-  if (!group) return Error{Code::unsupported, "memory cgroup", "this process is in none"};
+  if (!group) return Error{Code::unsupported, "memory cgroup", "this process is in no memory cgroup"};
   return watch_limit(*group, config.limit_percent / 100.0);
 }
 
@@ -35,19 +35,19 @@ Result<std::unique_ptr<PressureRelief>> PressureRelief::create(Runtime& runtime,
   options.quiet = quiet;
   const uint64_t capacity = runtime.budget().capacity();
   if (options.step_bytes == 0)
-    return Error{Code::invalid_argument, "pressure.step", "a step of no bytes changes nothing"};
+    return Error{Code::invalid_argument, "pressure.step", "is 0 bytes, expected more"};
   if (std::max(options.least_bytes, runtime.least_capacity()) >= capacity) {
-    return Error{
-        Code::invalid_argument, "pressure.least",
-        fmt::format("{} bytes, and {} in use beside the weights that stay, leave nothing to give back "
-                    "of a capacity of {}",
-                    options.least_bytes, runtime.least_capacity(), capacity)};
+    return Error{Code::invalid_argument, "pressure.least",
+                 fmt::format("the minimum of {} bytes, and {} bytes in use apart from resident weights, "
+                             "leave no room to shrink a capacity of {} bytes",
+                             options.least_bytes, runtime.least_capacity(), capacity)};
   }
   TIERD_TRY(runtime.resizable());
   auto source = source_of(config);
   if (!source.ok()) {
-    return Error{Code::unsupported, "pressure.source",
-                 fmt::format("'{}' is not available here: {}", config.source, source.error().line())};
+    return Error{
+        Code::unsupported, "pressure.source",
+        fmt::format("'{}' is not available on this machine: {}", config.source, source.error().line())};
   }
   return std::make_unique<PressureRelief>(runtime, std::move(*source), options);
 }
@@ -77,7 +77,7 @@ void PressureRelief::look(uint64_t now_ns) {
       ++counts_.shrinks;
   } else if (capacity < wanted_ && now_ns - calm_since_ >= options_.calm_ns) {
     calm_since_ = now_ns;
-    if (move(capacity + std::min(options_.step_bytes, wanted_ - capacity), "memory is not short any more"))
+    if (move(capacity + std::min(options_.step_bytes, wanted_ - capacity), "memory is no longer short"))
       ++counts_.grows;
   }
 }

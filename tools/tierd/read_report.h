@@ -29,7 +29,8 @@ struct ReadFigures : ReadCounts {
     return std::tuple(
         Figure{&F::bytes, "bytes", Quantity::bytes, sum, "landed with the right checksum"},
         Figure{&F::extents, "extents", count, sum, "landed with the right checksum"},
-        Figure{&F::verified_bytes, "verified_bytes", Quantity::bytes, sum, "whose checksum was computed"},
+        Figure{&F::verified_bytes, "verified_bytes", Quantity::bytes, sum,
+               "bytes whose checksum was computed"},
         Figure{&F::asked_bytes, "asked_bytes", Quantity::bytes, sum, "of extents whose read was started"},
         Figure{&F::read_bytes, "read_bytes", Quantity::bytes, sum,
                "delivered by the device, repeats included"},
@@ -83,10 +84,10 @@ struct TrendFigures {
 
   static constexpr auto figures() {
     using F = TrendFigures;
-    return std::tuple(
-        Figure{&F::skipped_steps, "skipped_steps", Quantity::count, Adds::latest, "in which caches fill"},
-        Figure{&F::steps, "steps", Quantity::count, Adds::latest, "after these"},
-        Figure{&F::bytes, "", Quantity::parts, Adds::latest, ""});
+    return std::tuple(Figure{&F::skipped_steps, "skipped_steps", Quantity::count, Adds::latest,
+                             "steps in which caches fill"},
+                      Figure{&F::steps, "steps", Quantity::count, Adds::latest, "after these"},
+                      Figure{&F::bytes, "", Quantity::parts, Adds::latest, ""});
   }
 };
 TrendFigures trend_figures(const std::vector<uint64_t>& read_bytes);

@@ -60,12 +60,12 @@ void Reload::look(Runtime& runtime) {
   const Status broken = runtime.quarantine();
   if (broken.ok()) return;
   const Status anew = runtime.make_anew();
-  say(anew.ok() ? broken.error().origin + " is made anew" : anew.error().line());
+  say(anew.ok() ? broken.error().origin + " is created again" : anew.error().line());
 }
 
 void Reload::take_file(Runtime& runtime) {
   const auto read = load_config(arguments_.config_file, arguments_.overrides);
-  if (!read.ok()) return say("not taken over: " + read.error().line());
+  if (!read.ok()) return say("the configuration is not applied: " + read.error().line());
   std::set<std::string> swapped;
   for (const std::string& key : changed_keys(in_force_, *read)) {
     const auto is_changed = [&](const TierConfig& tier) { return key == tier.table() + ".capacity"; };
@@ -77,14 +77,14 @@ void Reload::take_file(Runtime& runtime) {
     }
     const std::string kind = key.substr(0, key.find('.'));
     if (strategy_of(in_force_, kind) == nullptr) {
-      say(fmt::format("{}: {}: takes a restart", arguments_.config_file, key));
+      say(fmt::format("{}: {}: takes effect after a restart", arguments_.config_file, key));
     } else if (swapped.insert(kind).second) {
       const StrategyConfig next = *strategy_of(*read, kind);
       Arguments changed = present(runtime);
       *strategy_of(changed.config, kind) = next;
       const auto known = tell_loss_of(changed);
       const Status taken = known.ok() ? runtime.swap(kind, next) : Status(known.error());
-      say(taken.ok() ? fmt::format("{} '{}' is in force", kind, next.name) : taken.error().line());
+      say(taken.ok() ? fmt::format("{} '{}' is now used", kind, next.name) : taken.error().line());
       if (taken.ok()) *strategy_of(in_force_, kind) = next;
     }
   }

@@ -270,7 +270,8 @@ struct RunFigures {
             Figure{&F::tiers, "tiers", parts, sum, "with memories, from the lowest, then the store's"},
             Figure{&F::links, "links", parts, sum, "between tiers"},
             Figure{&F::units, "units", parts, latest, "that compute; null: there is one", kOrNull},
-            Figure{&F::idle, "idle_windows", parts, latest, "in which fetching delays no unit", kOrNull},
+            Figure{&F::idle, "idle_windows", parts, latest, "times in which fetching delays no unit",
+                   kOrNull},
             Figure{&F::pressure, "pressure", parts, sum, "steps of the lowest tier's budget"}));
   }
 };

@@ -124,7 +124,7 @@ class StoreWatch {
     if (same.ok()) return;
     changed_ = true;
     say(same.error().line() +
-        "; this server goes on with what it has opened: start anew to serve the new one");
+        "; this server continues with the opened store; restart it to serve the new one");
   }
 
  private:
@@ -173,7 +173,7 @@ ServiceState state_of(Runtime& runtime, std::vector<ServedTier> tiers, const Bat
   const Dispatcher::QueueState queue = runtime.flash_queue();
   state.store_changed = watch.changed();
   if (const Status broken = runtime.quarantine(); !broken.ok())
-    state.quarantined = broken.error().line() + "; SIGHUP makes it anew";
+    state.quarantined = broken.error().line() + "; create it again with SIGHUP";
   state.credits = queue.credits;
   state.requests = queue.waiting;
   return state;
@@ -229,12 +229,13 @@ Status run_texts(Runtime& runtime, Batcher& batcher, WorkDesk& desk, Api& api, c
 void warn_of_strangers(const Arguments& arguments) {
   const char* const key = std::getenv("LLAMA_API_KEY");
   if (key != nullptr && *key == '\0' && arguments.api_keys.empty())
-    say("LLAMA_API_KEY is empty: no key is asked for");
+    say("LLAMA_API_KEY is empty, so clients need no key");
   boost::system::error_code none;
   const auto address = boost::asio::ip::make_address(arguments.host, none);
   if (!none && !address.is_loopback() && arguments.api_keys.empty())
-    say(fmt::format("whoever reaches {} may use this server, and move its budget; --api-key asks for a key",
-                    arguments.host));
+    say(fmt::format(
+        "any client that reaches {} can use this server and change its budget; require a key with --api-key",
+        arguments.host));
 }
 
 }  // namespace

@@ -73,7 +73,7 @@ class TerminalRun {
     const Vocab& vocab = tokenizer_.vocab();
     if (prompt.empty()) {
       if (vocab.bos == kNoToken)
-        return Error{Code::invalid_argument, "prompt", "is empty and the model has no BOS token"};
+        return Error{Code::invalid_argument, "prompt", "is empty, but the model has no BOS token"};
       prompt.push_back(vocab.bos);
     }
     result_.prompt_tokens = prompt.size();

@@ -69,7 +69,7 @@ TokenBytes bytes_by_text(const PlannedTraffic& traffic) {
   TokenBytes bytes;
   bytes.flash = nothing(traffic.streamed_bytes);
   for (const uint64_t most : traffic.link_bytes) bytes.links.push_back(nothing(most));
-  bytes.why_unknown = "what a token needs depends on the text";
+  bytes.why_unknown = "the bytes of a token depend on the text";
   return bytes;
 }
 
@@ -82,7 +82,7 @@ TokenBytes bytes_of(const Forecast& played, const std::vector<Forecast>& others,
       return std::abs(of(other) - here) <= kSameShare * here + kSameBytes;
     };
     if (std::ranges::all_of(others, is_same)) return here;
-    bytes.why_unknown = "what is loaded ahead depends on how fast the disk is beside the processor";
+    bytes.why_unknown = "the bytes that are loaded ahead depend on the speeds of disk and processor";
     return std::nullopt;
   };
   for (size_t l = 0; l < played.link_bytes.size(); ++l)

@@ -56,10 +56,11 @@ Status make_room(uint64_t id, const std::string& content, const Origin& origin, 
   const auto same = std::ranges::find(vocab.pieces, content);
   const auto at = static_cast<uint64_t>(same - vocab.pieces.begin());
   if (same != vocab.pieces.end() && at != id)
-    return origin.corrupt(fmt::format("\"{}\" has id {}, in the vocabulary {}", shown(content), id, at));
-  if (id >= vocab.pieces.size() + kMostGaps) {
     return origin.corrupt(
-        fmt::format("\"{}\" has id {}, the vocabulary {} tokens", shown(content), id, vocab.pieces.size()));
+        fmt::format("\"{}\" has id {}, but id {} in the vocabulary", shown(content), id, at));
+  if (id >= vocab.pieces.size() + kMostGaps) {
+    return origin.corrupt(fmt::format("\"{}\" has id {}, far beyond the {} tokens of the vocabulary",
+                                      shown(content), id, vocab.pieces.size()));
   }
   while (vocab.pieces.size() < id)
     append(vocab, fmt::format("[PAD{}]", vocab.pieces.size()), TokenType::unused);
@@ -68,8 +69,8 @@ Status make_room(uint64_t id, const std::string& content, const Origin& origin, 
   } else if (vocab.types[id] == TokenType::unused) {
     vocab.pieces[id] = content;
   } else if (vocab.pieces[id] != content) {
-    return origin.corrupt(
-        fmt::format("\"{}\" has id {}, which is \"{}\"", shown(content), id, shown(vocab.pieces[id])));
+    return origin.corrupt(fmt::format("\"{}\" has id {}, which is the id of \"{}\"", shown(content), id,
+                                      shown(vocab.pieces[id])));
   }
   return {};
 }
@@ -123,13 +124,13 @@ Status add_decoder_tokens(const json& config, const std::string& file, bool pipe
   const json* decoder = json_member(config, "added_tokens_decoder");
   if (decoder == nullptr) return {};
   const Origin whole{file, "added_tokens_decoder"};
-  if (!decoder->is_object()) return whole.corrupt("expected an object of ids");
+  if (!decoder->is_object()) return whole.corrupt("expected an object whose keys are token ids");
   std::vector<std::pair<uint64_t, const json*>> tokens;
   for (const auto& [key, token] : decoder->items()) {
     uint32_t id = 0;
     const auto [end, failed] = std::from_chars(key.data(), key.data() + key.size(), id);
     if (failed != std::errc() || end != key.data() + key.size() || id == kNoToken)
-      return whole.corrupt(fmt::format("\"{}\" is no token's id", shown(key)));
+      return whole.corrupt(fmt::format("\"{}\" is not a token's id; expected a whole number", shown(key)));
     tokens.emplace_back(id, &token);
   }
   std::ranges::sort(tokens);

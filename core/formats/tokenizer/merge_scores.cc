@@ -37,7 +37,7 @@ Status set_scores_from_merges(const std::vector<Merge>& merges, const std::strin
     const uint32_t token = tokens.at(whole);
     if (token != last && ways[token] > 0) {
       return Error{Code::unsupported, origin,
-                   fmt::format("model.merges[{}]: the merges that make \"{}\" do not follow each other", rank,
+                   fmt::format("model.merges[{}]: the merges that result in \"{}\" are not consecutive", rank,
                                shown(whole))};
     }
     if (++ways[token] == 1) vocab.scores[token] = -static_cast<float>(rank);
@@ -48,7 +48,7 @@ Status set_scores_from_merges(const std::vector<Merge>& merges, const std::strin
     if (piece.size() > kMaxPieceBytes) {
       return Error{
           Code::unsupported, origin,
-          fmt::format("token {} has {} bytes; at most {} are expected", token, piece.size(), kMaxPieceBytes)};
+          fmt::format("token {} has {} bytes, expected at most {}", token, piece.size(), kMaxPieceBytes)};
     }
     uint32_t possible = 0;
     for (size_t cut = 1; cut < piece.size(); ++cut) {
@@ -56,8 +56,8 @@ Status set_scores_from_merges(const std::vector<Merge>& merges, const std::strin
     }
     if (possible != ways[token]) {
       return Error{Code::unsupported, origin,
-                   fmt::format("\"{}\" can be put together in {} ways, model.merges has {}: not made from a "
-                               "sentencepiece model",
+                   fmt::format("\"{}\" can be merged from {} pairs of pieces, but model.merges has {} of "
+                               "them; expected the merges of a sentencepiece model",
                                shown(piece), possible, ways[token])};
     }
   }

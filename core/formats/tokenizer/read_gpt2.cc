@@ -72,11 +72,11 @@ Result<std::string> cutting_rule(const std::string& path) {
     if (one.name == name) return std::string(one.rule);
     known += (known.empty() ? "" : ", ") + std::string(one.name);
   }
-  return Error{
-      Code::unsupported, (std::filesystem::path(path).parent_path() / "tokenizer_config.json").string(),
-      fmt::format("tokenizer_class: \"{}\" is not known with vocab.json and merges.txt, known are {}; "
-                  "a tokenizer.json would say its rule",
-                  shown(name), known)};
+  return Error{Code::unsupported,
+               (std::filesystem::path(path).parent_path() / "tokenizer_config.json").string(),
+               fmt::format("tokenizer_class: \"{}\" is not supported with vocab.json and merges.txt, "
+                           "supported are {}; add the model's tokenizer.json",
+                           shown(name), known)};
 }
 
 }  // namespace

@@ -65,14 +65,14 @@ bool read_facts(std::string_view model, ModelFacts& facts) {
 Status check_facts(const ModelFacts& facts, const std::string& path) {
   const auto unsupported = [&](const char* what) { return Error{Code::unsupported, path, what}; };
   if (facts.model_type != kBpe) {
-    return unsupported("not a BPE model; unigram, word and character models are not known here");
+    return unsupported("is not a BPE model; unigram, word and character models are not supported");
   }
   if (facts.has_character_map)
-    return unsupported("normalizes text by a character map; only \"identity\" is known here");
+    return unsupported("normalizes text by a character map; supported is \"identity\" only");
   if (facts.remove_extra_spaces)
-    return unsupported("removes extra white space from text, which is not known here");
-  if (!facts.escape_spaces) return unsupported("does not write spaces as \"▁\"");
-  if (facts.space_as_suffix) return unsupported("puts the space mark behind words");
+    return unsupported("removes extra white space from text, which is not supported");
+  if (!facts.escape_spaces) return unsupported("does not write spaces as \"▁\", which is not supported");
+  if (facts.space_as_suffix) return unsupported("puts the space mark behind words, which is not supported");
   return {};
 }
 
@@ -84,7 +84,7 @@ uint32_t token_or_none(int id) {
 
 Result<Vocab> read_tokenizer_model(const std::string& path) {
   TIERD_ASSIGN(const std::string file, read_whole_file(path, kMaxTokenizerFileBytes));
-  const Error broken{Code::corrupt, path, "not a whole sentencepiece model"};
+  const Error broken{Code::corrupt, path, "is not a complete sentencepiece model"};
   // Checked first, so that the library parses only data with the shape of a model.
   ModelFacts facts;
   if (!read_facts(file, facts) || facts.piece_types.empty()) return broken;

@@ -41,16 +41,15 @@ Result<Vocab> read_tokenizer_file(const std::string& path, uint32_t vocab_size) 
   // Lines of tiktoken: base64, a space, a rank. All such files begin with the byte 0x21 ("IQ==").
   if (file.starts_with("IQ== ")) {
     return Error{Code::unsupported, path,
-                 "a tiktoken file has no merges; give the tokenizer.json of the model"};
+                 "a tiktoken file has no merges; use the tokenizer.json of the model"};
   }
   // A sentencepiece model begins with a piece (field 1, a message: 0x0a and its length, which is never 0);
   // tokenizer.bin begins with a small 32-bit length.
   if (file.size() > 1 && file[0] == '\n' && file[1] != '\0') return read_tokenizer_model(path);
   if (file.size() > 3 && file[2] == '\0' && file[3] == '\0') return read_llama2c_tokenizer(path, vocab_size);
-  return Error{
-      Code::unsupported, path,
-      "is no tokenizer file; expected tokenizer.model, tokenizer.json, vocab.json with merges.txt, or "
-      "llama2.c's tokenizer.bin"};
+  return Error{Code::unsupported, path,
+               "is not a tokenizer file; expected tokenizer.model, tokenizer.json, vocab.json with "
+               "merges.txt, or llama2.c's tokenizer.bin"};
 }
 
 }  // namespace tierd

@@ -28,21 +28,21 @@ class TokenizerJson {
 
   Result<Vocab> read() {
     const json* model = json_member(root_, "model");
-    if (model == nullptr) return fail(Code::corrupt, "has no model; expected a tokenizer.json");
+    if (model == nullptr) return fail(Code::corrupt, "the key model is missing; expected a tokenizer.json");
     const json* vocab = json_member(*model, "vocab");
     const json* merges = json_member(*model, "merges");
     const std::string type = json_text(*model, "type");
     if (type != "BPE" && !(type.empty() && merges != nullptr)) {
-      return fail(Code::unsupported, fmt::format("model.type is \"{}\"; known is BPE", shown(type)));
+      return fail(Code::unsupported, fmt::format("model.type is \"{}\"; supported is BPE", shown(type)));
     }
     if (vocab == nullptr || merges == nullptr)
       return fail(Code::corrupt, "model.vocab or model.merges is missing");
     for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"}) {
       if (!json_text(*model, key).empty())
-        return fail(Code::unsupported, fmt::format("model.{} is not known", key));
+        return fail(Code::unsupported, fmt::format("model.{} is not supported", key));
     }
     if (const json* dropout = json_member(*model, "dropout"); dropout != nullptr && *dropout != 0)
-      return fail(Code::unsupported, "model.dropout is not known: tokens would be left to chance");
+      return fail(Code::unsupported, "model.dropout is not supported, because tokens would be random");
     TIERD_TRY(read_tokens(*vocab));
     TIERD_TRY(read_merges(*merges));
     TIERD_TRY(keep_reachable_pieces(*model));
@@ -149,7 +149,8 @@ class TokenizerJson {
     for (const char* key : {"fuse_unk", "byte_fallback"}) {
       TIERD_ASSIGN(const bool set, parts_.flag(model, key, false, "model"));
       if (set)
-        return fail(Code::unsupported, fmt::format("model.{} with a vocabulary that lacks bytes", key));
+        return fail(Code::unsupported,
+                    fmt::format("model.{} is not supported with a vocabulary that lacks bytes", key));
     }
     if (const auto found = token_of(unknown); !unknown.empty() && found != vocab_.pieces.end())
       vocab_.unknown = static_cast<uint32_t>(found - vocab_.pieces.begin());
@@ -161,7 +162,8 @@ class TokenizerJson {
     TIERD_TRY(parts_.read_space_rule(vocab_));
     TIERD_ASSIGN(const bool ignore_merges, parts_.flag(model, "ignore_merges", false, "model"));
     if (ignore_merges)
-      return fail(Code::unsupported, "model.ignore_merges is not known where spaces are \"▁\"");
+      return fail(Code::unsupported,
+                  "model.ignore_merges is not supported where spaces are written as \"▁\"");
     TIERD_ASSIGN(const bool bytes, parts_.flag(model, "byte_fallback", false, "model"));
     TIERD_ASSIGN(const bool fuses, parts_.flag(model, "fuse_unk", false, "model"));
     const std::string unknown = json_text(model, "unk_token");
@@ -179,14 +181,19 @@ class TokenizerJson {
     }
     // Without byte tokens every unknown character becomes the unknown token.
     if (bytes && byte_tokens != 0 && byte_tokens != 256) {
-      return fail(Code::unsupported,
-                  fmt::format("model.byte_fallback: {} of the 256 byte tokens are there", byte_tokens));
+      return fail(
+          Code::unsupported,
+          fmt::format(
+              "model.byte_fallback: the vocabulary has {} of the 256 byte tokens, expected all or none",
+              byte_tokens));
     }
     if (byte_tokens == 0 && !fuses)
-      return fail(Code::unsupported, "neither model.byte_fallback nor model.fuse_unk is set");
+      return fail(Code::unsupported,
+                  "neither model.byte_fallback nor model.fuse_unk is true; expected one of them");
     if (byte_tokens == 0 && vocab_.unknown == kNoToken)
       return fail(Code::unsupported,
-                  "model.unk_token: no piece of the vocabulary, and there are no byte tokens");
+                  "model.unk_token is not in the vocabulary, which has no byte tokens either; some text "
+                  "would have no tokens");
     mark_normalized_tokens();
     return set_scores_from_merges(merges_, path_, vocab_);
   }

@@ -63,8 +63,7 @@ void set_other_special_tokens(const json& root, const std::string& file, Vocab& 
       if (found != vocab.pieces.end()) {
         make_control(static_cast<uint32_t>(found - vocab.pieces.begin()), vocab);
       } else {
-        say_once(
-            fmt::format("{}: {}: \"{}\" is not in the vocabulary; passed over", file, key, shown(piece)));
+        say_once(fmt::format("{}: {}: \"{}\" is not in the vocabulary; ignored", file, key, shown(piece)));
       }
     }
   }
@@ -91,18 +90,18 @@ Status obey_config(const json& config, const std::string& file, bool piped, Voca
   for (const char* key : {"split_special_tokens", "do_lower_case"}) {
     TIERD_ASSIGN(const std::optional<bool> set, flag(config, key, file));
     if (set.value_or(false))
-      return Error{Code::unsupported, file, fmt::format("{}: true is not known, supported is false", key)};
+      return Error{Code::unsupported, file, fmt::format("{}: true is not supported, expected false", key)};
   }
   TIERD_ASSIGN(const std::optional<bool> add_bos, flag(config, "add_bos_token", file));
   vocab.add_bos = add_bos.value_or(vocab.add_bos);
   TIERD_ASSIGN(const std::optional<bool> add_eos, flag(config, "add_eos_token", file));
   if (add_eos.value_or(false))
-    say_once(file + ": add_eos_token: texts are there to be continued, so EOS is not added");
+    say_once(file + ": add_eos_token: true is ignored: EOS is not added to a text that is continued");
   TIERD_ASSIGN(const std::optional<bool> prefix, flag(config, "add_prefix_space", file));
   TIERD_ASSIGN(const std::optional<bool> legacy, flag(config, "legacy", file));
   if (vocab.kind == VocabKind::byte_bpe) {
     if (!prefix.value_or(false)) return {};
-    return Error{Code::unsupported, file, "add_prefix_space: true is not known, supported is false"};
+    return Error{Code::unsupported, file, "add_prefix_space: true is not supported, expected false"};
   }
   const bool llama = json_text(config, "tokenizer_class").starts_with("Llama");
   if (prefix == false && (!piped || llama)) vocab.add_space_prefix = false;
@@ -119,8 +118,8 @@ Status add_end_token(const json& value, const std::string& file, Vocab& vocab) {
   if (value.is_number_unsigned() && value.get<uint64_t>() < vocab.pieces.size()) {
     vocab.end_tokens.push_back(value.get<uint32_t>());
   } else {
-    say_once(fmt::format("{}: eos_token_id: found {}, the tokenizer has {} tokens; taken as none", file,
-                         found, vocab.pieces.size()));
+    say_once(fmt::format("{}: eos_token_id: found {}, the tokenizer has {} tokens; ignored", file, found,
+                         vocab.pieces.size()));
   }
   return {};
 }
@@ -133,7 +132,8 @@ Status set_chat_template(const json& root, const std::string& file, Vocab& vocab
     vocab.chat_template = it->get<std::string>();
     return {};
   }
-  const auto wrong = Error{Code::corrupt, file, "chat_template: expected a text, or a list of named ones"};
+  const auto wrong = Error{Code::corrupt, file,
+                           "chat_template: expected a string, or a list of objects with name and template"};
   if (!it->is_array()) return wrong;
   for (const json& one : *it) {
     if (!one.is_object() || !one.contains("name") || !one.contains("template") ||

@@ -81,7 +81,7 @@ Result<std::string> TokenizerJsonParts::byte_level_step(const json& step) const 
   const std::string part = "pre_tokenizer " + shown(type);
   if (type == "ByteLevel") {
     TIERD_ASSIGN(const bool prefix, flag(step, "add_prefix_space", true, part));
-    if (prefix) return fail(Code::unsupported, "pre_tokenizer ByteLevel: add_prefix_space is not known");
+    if (prefix) return fail(Code::unsupported, "pre_tokenizer ByteLevel: add_prefix_space is not supported");
     TIERD_ASSIGN(const bool cuts, flag(step, "use_regex", true, part));
     return cuts ? type : std::string();
   }
@@ -89,12 +89,12 @@ Result<std::string> TokenizerJsonParts::byte_level_step(const json& step) const 
     const json* pattern = json_member(step, "pattern");
     TIERD_ASSIGN(const bool inverted, flag(step, "invert", false, part));
     if (pattern == nullptr || json_text(step, "behavior") != "Isolated" || inverted)
-      return fail(Code::unsupported, "pre_tokenizer Split: only the behavior Isolated is known");
+      return fail(Code::unsupported, "pre_tokenizer Split: supported is the behavior Isolated, not inverted");
     return "Split " + json_text(*pattern, "Regex");
   }
   if (type == "Digits") {
     TIERD_ASSIGN(const bool apart, flag(step, "individual_digits", false, part));
-    if (!apart) return fail(Code::unsupported, "pre_tokenizer Digits: only individual_digits is known");
+    if (!apart) return fail(Code::unsupported, "pre_tokenizer Digits: supported is individual_digits only");
   }
   return type;
 }
@@ -104,20 +104,20 @@ Status TokenizerJsonParts::read_byte_level(bool ignore_merges, Vocab& vocab) con
     // NFC: text is nearly always composed already, so it is not composed here.
     const std::string type = json_text(*step, "type");
     if (type != "NFC")
-      return fail(Code::unsupported, fmt::format("normalizer \"{}\" is not known", shown(type)));
+      return fail(Code::unsupported, fmt::format("normalizer \"{}\" is not supported", shown(type)));
   }
   std::string steps;
   for (const json* step : pre_tokenizers_) {
     // ByteLevel writes bytes as characters, which no later step expects.
     if (step != pre_tokenizers_.back() && json_text(*step, "type") == "ByteLevel")
-      return fail(Code::unsupported, "pre_tokenizer ByteLevel: a step after it is not known");
+      return fail(Code::unsupported, "pre_tokenizer ByteLevel: a step after it is not supported");
     TIERD_ASSIGN(const std::string name, byte_level_step(*step));
     if (!name.empty()) steps += steps.empty() ? name : "\n" + name;
   }
   const std::string_view name = PreTokenizer::name_of_steps(steps, ignore_merges);
   if (name.empty()) {
     return fail(Code::unsupported,
-                fmt::format("pre_tokenizer \"{}\"{} is not one of those known: {}", shown(steps),
+                fmt::format("pre_tokenizer \"{}\"{} is not supported; supported are {}", shown(steps),
                             ignore_merges ? " with model.ignore_merges" : "", PreTokenizer::known_names()));
   }
   vocab.pre_tokenizer = name;
@@ -130,10 +130,11 @@ Status TokenizerJsonParts::read_metaspace(const json& step, Vocab& vocab) const 
   if (type != "Metaspace") {
     return fail(
         Code::unsupported,
-        fmt::format("pre_tokenizer \"{}\" is not known; expected ByteLevel or Metaspace", shown(type)));
+        fmt::format("pre_tokenizer \"{}\" is not supported; expected ByteLevel or Metaspace", shown(type)));
   }
   if (const std::string mark = json_text(step, "replacement"); mark != kSpaceMark)
-    return fail(Code::unsupported, fmt::format("{}: replacement \"{}\" is not known", part, shown(mark)));
+    return fail(Code::unsupported,
+                fmt::format("{}: replacement \"{}\" is not supported; expected \"▁\"", part, shown(mark)));
   TIERD_ASSIGN(vocab.split_at_spaces, flag(step, "split", true, part));
   // Older files have only add_prefix_space.
   TIERD_ASSIGN(const bool prefix, flag(step, "add_prefix_space", true, part));
@@ -141,13 +142,14 @@ Status TokenizerJsonParts::read_metaspace(const json& step, Vocab& vocab) const 
   const std::string name =
       scheme == nullptr ? (prefix ? "always" : "never") : json_text(step, "prepend_scheme");
   if (name != "always" && name != "first" && name != "never") {
-    return fail(Code::unsupported, fmt::format("{}: prepend_scheme \"{}\" is not known; expected always, "
-                                               "first or never",
-                                               part, shown(name)));
+    return fail(Code::unsupported,
+                fmt::format("{}: prepend_scheme \"{}\" is not supported; expected always, first or never",
+                            part, shown(name)));
   }
   if (!prefix && name != "never") {
     return fail(Code::corrupt,
-                fmt::format("{}: add_prefix_space is false, prepend_scheme is \"{}\"", part, name));
+                fmt::format("{}: add_prefix_space is false, but prepend_scheme is \"{}\"; expected never",
+                            part, name));
   }
   vocab.metaspace = true;
   vocab.add_space_prefix = name != "never";
@@ -165,18 +167,20 @@ Status TokenizerJsonParts::read_space_rule(Vocab& vocab) const {
     } else if (type == "Replace" && replaces(*step, " ", kSpaceMark)) {
       marks = true;
     } else {
-      return fail(Code::unsupported, fmt::format("normalizer \"{}\" is not known", shown(type)));
+      return fail(Code::unsupported, fmt::format("normalizer \"{}\" is not supported", shown(type)));
     }
   }
   if (pre_tokenizers_.empty()) {
     if (marks) return {};
-    return fail(Code::unsupported, "neither byte-level nor written with \"▁\" for spaces");
+    return fail(Code::unsupported,
+                "has neither a pre_tokenizer ByteLevel nor a normalizer that writes spaces as \"▁\"; "
+                "expected one of them");
   }
   if (pre_tokenizers_.size() > 1 || !normalizers_.empty()) {
     const json* other = normalizers_.empty() ? pre_tokenizers_.front() : normalizers_.front();
     return fail(
         Code::unsupported,
-        fmt::format("pre_tokenizer \"{}\" beside other steps (\"{}\") is not known",
+        fmt::format("pre_tokenizer \"{}\" together with other steps (\"{}\") is not supported",
                     shown(json_text(*pre_tokenizers_.back(), "type")), shown(json_text(*other, "type"))));
   }
   return read_metaspace(*pre_tokenizers_.front(), vocab);
@@ -203,14 +207,13 @@ Status TokenizerJsonParts::read_template(const json& step, Vocab& vocab) const {
     }
   }
   if (texts != 1 || before.size() > 1) {
-    return fail(
-        Code::unsupported,
-        fmt::format("{}: single: {} tokens before the text, which is there {} times; known are one and one",
-                    part, before.size(), texts));
+    return fail(Code::unsupported, fmt::format("{}: single: {} tokens before the text, and the text {} "
+                                               "times; supported are at most one token and one text",
+                                               part, before.size(), texts));
   }
   for (const std::string& end : after) {
-    say_once(fmt::format("{}: {}: \"{}\" is not added after the text, which is there to be continued", path_,
-                         part, shown(end)));
+    say_once(fmt::format("{}: {}: \"{}\" is not added to the end of a text that is continued", path_, part,
+                         shown(end)));
   }
   if (before.empty()) return {};
   const json* specials = json_member(step, "special_tokens");
@@ -218,8 +221,8 @@ Status TokenizerJsonParts::read_template(const json& step, Vocab& vocab) const {
   const json* ids = begin == nullptr ? nullptr : json_member(*begin, "ids");
   if (ids == nullptr || !ids->is_array() || ids->size() != 1 || !ids->front().is_number_unsigned() ||
       ids->front().get<uint64_t>() >= vocab.pieces.size()) {
-    return fail(Code::corrupt, fmt::format("{}: special_tokens: expected one known id of \"{}\"", part,
-                                           shown(before.front())));
+    return fail(Code::corrupt, fmt::format("{}: special_tokens: expected one id of the vocabulary for \"{}\"",
+                                           part, shown(before.front())));
   }
   vocab.bos = ids->front().get<uint32_t>();
   vocab.add_bos = true;
@@ -233,7 +236,7 @@ Status TokenizerJsonParts::read_post_processor(Vocab& vocab) const {
     const std::string type = json_text(*step, "type");
     if (type == "ByteLevel") continue;  // changes only offsets
     if (type != "TemplateProcessing" || ++templates > 1)
-      return fail(Code::unsupported, fmt::format("post_processor \"{}\" is not known here", shown(type)));
+      return fail(Code::unsupported, fmt::format("post_processor \"{}\" is not supported", shown(type)));
     TIERD_TRY(read_template(*step, vocab));
   }
   return {};
@@ -248,7 +251,7 @@ Status TokenizerJsonParts::check_decoder(bool byte_level) const {
                                  (type == "Replace" && replaces(*step, kSpaceMark, " ")) ||
                                  (type == "Metaspace" && json_text(*step, "replacement") == kSpaceMark) ||
                                  (type == "Strip" && strips_prefix(*step));
-    if (!known) return fail(Code::unsupported, fmt::format("decoder \"{}\" is not known", shown(type)));
+    if (!known) return fail(Code::unsupported, fmt::format("decoder \"{}\" is not supported", shown(type)));
   }
   return {};
 }
@@ -256,7 +259,7 @@ Status TokenizerJsonParts::check_decoder(bool byte_level) const {
 void TokenizerJsonParts::warn_of_lengths() const {
   for (const char* key : {"truncation", "padding"}) {
     if (json_member(root_, key) != nullptr)
-      say_once(fmt::format("{}: {}: texts are neither cut nor filled; passed over", path_, key));
+      say_once(fmt::format("{}: {}: ignored, because texts are neither truncated nor padded", path_, key));
   }
 }
 

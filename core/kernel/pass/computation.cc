@@ -31,7 +31,7 @@ void Computation::begin(SiteId site, const Pass& pass, bool gives_next) {
 
 void Computation::run_before() {
   const UnitId holder = site().flow.holder();
-  TIERD_CHECK(site().flow.before && holder != Flow::kNoUnit);
+  TIERD_CHECK(site().flow.before && holder != kNoUnit);
   before_ = post_before(holder);
 }
 

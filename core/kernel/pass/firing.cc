@@ -70,7 +70,7 @@ Status Firing::ask_heat(SiteId site) {
   TIERD_TRY(strategies_.heat.call(&tierd_heat_1::heat, "heat", site, heat.data()));
   const auto most = std::ranges::max_element(heat);
   if (most == heat.end() || *most <= TIERD_HOTTEST) return {};
-  return strategies_.heat.fault("heat", fmt::format("{} of at most {}", *most, TIERD_HOTTEST));
+  return strategies_.heat.fault("heat", fmt::format("value {}, expected at most {}", *most, TIERD_HOTTEST));
 }
 
 // Returns the next site in the order of the walk, which wraps around.

@@ -17,8 +17,8 @@ IdleSources::IdleSources(const SiteTable& sites, Strategies& strategies, const T
       sources_(topology.memories.size()),
       idle_(topology.memories.size(), 0) {
   for (const Link& link : topology.links) {
-    const uint16_t unit = link.from == kStore ? Topology::kNoUnit : topology.unit_of(link.from);
-    if (unit != Topology::kNoUnit) sources_[link.to - 1u].push_back(unit);
+    const uint16_t unit = link.from == kStore ? kNoUnit : topology.unit_of(link.from);
+    if (unit != kNoUnit) sources_[link.to - 1u].push_back(unit);
   }
 }
 

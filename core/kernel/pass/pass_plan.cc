@@ -74,7 +74,7 @@ Status PassPlan::ask_units(SiteId site, const ActiveSet& neurons, uint32_t rows,
   set.prompt = prompt ? 1 : 0;
   TIERD_TRY(balancer.call(&tierd_balancer_1::assign, "assign", &set, unit_of_.data()));
   if (const uint8_t most = greatest(unit_of_); most >= units_)
-    return balancer.fault("assign", fmt::format("unit {} of {}", most, units_));
+    return balancer.fault("assign", fmt::format("unit {}, expected a number below {}", most, units_));
   return {};
 }
 
@@ -85,7 +85,7 @@ Result<std::span<const uint8_t>> PassPlan::levels(const tierd_set_view& set) {
   level_of_.assign(set.n, 0);
   TIERD_TRY(quantizer.call(&tierd_levels_1::choose, "choose", &set, level_of_.data()));
   if (const uint8_t most = greatest(level_of_); most >= editions)
-    return quantizer.fault("choose", fmt::format("edition {} of {}", most, editions));
+    return quantizer.fault("choose", fmt::format("edition {}, expected a number below {}", most, editions));
   return std::span<const uint8_t>(level_of_);
 }
 

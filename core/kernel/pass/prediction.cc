@@ -41,7 +41,7 @@ const float* Prediction::input_of(SiteId s, const Pass& pass) {
   const Site& site = sites_[s];
   TIERD_CHECK(site.input.there());
   const UnitId holder = site.flow.holder();
-  if (holder != Flow::kNoUnit && (site.input.stride == site.n_in || pass.rows == 1))
+  if (holder != kNoUnit && (site.input.stride == site.n_in || pass.rows == 1))
     return lines(pass, holder, site.input);
   x_.resize(uint64_t{pass.rows} * site.n_in);
   for (const UnitColumns& part : site.flow.input) {
@@ -125,7 +125,7 @@ Result<ActiveSet> Prediction::predicted(SiteId s, const Pass& pass) {
   TIERD_TRY(timed(s, "predict",
                   [&] { return predictor.call(&tierd_predictor_1::predict, "predict", s, &rows, &out); }));
   if (out.all == 0 && out.n > site.n)
-    return predictor.fault("predict", fmt::format("{} of {} neurons", out.n, site.n));
+    return predictor.fault("predict", fmt::format("{} neurons, expected at most {}", out.n, site.n));
   const uint32_t n = out.all != 0 ? site.n : out.n;
   scores_.resize(is_scored(s) && out.scored != 0 ? n : 0);
   Status sound = check_scores(scores_);

@@ -6,7 +6,7 @@ Error run_error(const Dispatcher& dispatcher, const Message& message, const Done
                 const std::string& site) {
   if (done.status == DoneStatus::lost) return dispatcher.lost(message.agent);
   if (done.status == DoneStatus::corrupt)
-    return {Code::corrupt, site, "its weights are malformed; tier-convert --verify STORE says which"};
+    return {Code::corrupt, site, "its weights are malformed; find them with tier convert --verify STORE"};
   return {Code::internal, site, "compute failed: " + std::string(status_name(done.status))};
 }
 

@@ -91,7 +91,7 @@ Error Dispatcher::lost(uint16_t agent) const {
   const Agent& of = *agents_[agent - 1u].agent;
   const std::string because = of.lost_because();
   return {Code::lost, fmt::format("agent {} ({})", agent, of.name()),
-          because.empty() ? "is not there any more" : fmt::format("is not there any more: {}", because)};
+          because.empty() ? "is lost" : fmt::format("is lost: {}", because)};
 }
 
 // A lost agent may still read the messages that it holds at this moment.

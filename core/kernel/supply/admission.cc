@@ -30,7 +30,7 @@ Status Admission::admit(std::span<const uint32_t> missing, FetchList& list) {
       drop(list);
       return asked;
     }
-    if (out.n > n) return fault(fmt::format("{} victims for {} neurons", out.n, n));
+    if (out.n > n) return fault(fmt::format("{} victims, expected at most {}", out.n, n));
     if (Status evicted = evict(edition, std::span(victims_).first(out.n), "admit"); !evicted.ok()) {
       drop(list);
       return evicted;
@@ -46,9 +46,9 @@ Status Admission::admit(std::span<const uint32_t> missing, FetchList& list) {
     refused += verdict == TIERD_VERDICT_REFUSE ? 1 : 0;
   }
   if (greatest > TIERD_VERDICT_REFUSE) return fault(fmt::format("verdict {}", greatest));
-  if (refused != 0 && list.priority == Priority::demand) return fault("refused a neuron that is needed now");
+  if (refused != 0 && list.priority == Priority::demand) return fault("refused a neuron of a demand");
   if (kept > context_.residency.free_slots(edition))
-    return fault("keeps more neurons than it has slots and victims");
+    return fault("keeps more neurons than there are free slots and victims");
   list.neurons.reserve(list.neurons.size() + n - refused);
   for (uint32_t i = 0; i < n; ++i) {
     if (answers_[i] == TIERD_VERDICT_REFUSE) continue;
@@ -63,7 +63,7 @@ Status Admission::admit_wanted(WantedNeurons wanted, FetchList& list) {
   const EditionId edition = wanted.edition;
   std::vector<uint32_t>& neurons = wanted.neurons;
   if (neurons.size() > context_.residency.max_slots(edition)) {
-    return cache().fault("fill", fmt::format("more neurons of edition {} than it has slots", edition));
+    return cache().fault("fill", fmt::format("lists more neurons of edition {} than it has slots", edition));
   }
   std::erase_if(neurons, [&](uint32_t n) { return context_.residency.slot(edition, n) != kNoSlot; });
   // Neurons of another cache may still have slots. Neurons without room are fetched when a pass misses them.
@@ -105,7 +105,7 @@ Status Admission::expire(EditionId edition) {
   if (expired_.size() < n) expired_.resize(n);
   tierd_victims_out out{n, 0, expired_.data()};
   TIERD_TRY(cache().call(&tierd_cache_1::expire, "expire", edition, &out));
-  if (out.n > n) return cache().fault("expire", fmt::format("{} victims of {} neurons", out.n, n));
+  if (out.n > n) return cache().fault("expire", fmt::format("{} victims, expected at most {}", out.n, n));
   return evict(edition, std::span(expired_).first(out.n), "expire");
 }
 

@@ -13,11 +13,11 @@ Status Arena::resizable(const Strategy<tierd_cache_1>& cache) const {
   if (cache.quarantined()) return cache.error();
   if (cache.table.resize == nullptr) {
     return Error{Code::unsupported, fmt::format("cache '{}'", cache.name),
-                 "cannot change its size while a run goes on"};
+                 "cannot change its size during a run"};
   }
   if (!memory_.resizes) {
     return Error{Code::unsupported, fmt::format("agent {}", memory_.agent),
-                 "serves neither 'move' nor 'resize': its memory keeps the size that it has"};
+                 "serves neither 'move' nor 'resize', so the size of its memory cannot change"};
   }
   return {};
 }

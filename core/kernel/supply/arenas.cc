@@ -45,7 +45,7 @@ Result<std::vector<uint32_t>> Arenas::unevenly_split() {
     if (cache.table.resplit == nullptr || !arenas_[m].resizable(cache).ok()) continue;
     uint32_t wanted = 0;
     TIERD_TRY(cache.call(&tierd_cache_1::resplit, "resplit", &wanted));
-    if (wanted > 1) return cache.fault("resplit", fmt::format("{} is neither 0 nor 1", wanted));
+    if (wanted > 1) return cache.fault("resplit", fmt::format("{}, expected 0 or 1", wanted));
     if (wanted == 1) memories.push_back(m);
   }
   return memories;

@@ -209,7 +209,7 @@ MessageId Arrivals::hand_out_stretches(std::vector<Unit>& units) {
 // Returns the end in `wanted` of the stretch that begins at `next_`, or kNone where it cannot be handed out
 // yet. `move`: the one message that brings neurons of it that are on their way.
 uint32_t Arrivals::end_of_stretch(MessageId& move) const {
-  const uint32_t in_stretch = site().run;
+  const uint32_t in_stretch = site().stretch;
   const uint32_t stretch = wanted()[next_] / in_stretch;
   uint32_t end = next_;
   for (; end != wanted().size() && wanted()[end] / in_stretch == stretch; ++end) {

@@ -21,7 +21,7 @@ struct SupplyContext {
   Notice& changed;  // woken by each message that has ended
 
   const Memory& memory() const { return topology.memory(id); }
-  bool is_computed_from() const { return topology.unit_of(id) != Topology::kNoUnit; }
+  bool is_computed_from() const { return topology.unit_of(id) != kNoUnit; }
 };
 
 }  // namespace tierd

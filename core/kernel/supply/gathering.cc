@@ -43,7 +43,7 @@ Status Gathering::admit() {
   const size_t asked_from = list_.neurons.size();
   TIERD_TRY(shared_.admission.admit(shared_.scratch.missing, list_));
   note_refused(asked_from);
-  if (!list_.any_order) sort_by_stretches(context_.sites[request_.purpose.site].run, list_);
+  if (!list_.any_order) sort_by_stretches(context_.sites[request_.purpose.site].stretch, list_);
   return shared_.sources.find(list_);
 }
 

@@ -1,6 +1,6 @@
-// A stretch is the neurons of a site that are summed by themselves before they are added (Site::run, by their
-// numbers). Where results are added, missing neurons are fetched in whole stretches: in which order, and
-// which of them the next transfers take, of one site, or of several whose neurons of one number are
+// A stretch is the neurons of a site that are summed by themselves before they are added (Site::stretch, by
+// their numbers). Where results are added, missing neurons are fetched in whole stretches: in which order,
+// and which of them the next transfers take, of one site, or of several whose neurons of one number are
 // contiguous in the file.
 #pragma once
 

@@ -89,7 +89,7 @@ Status Supply::wish(std::span<const Wished> wanted, uint32_t step, bool bypass) 
     context_.residency.pin(edition, present_);
     Status admitted = admission_.admit(missing_, part);
     context_.residency.unpin(edition, present_);
-    if (admitted.ok() && context_.sites[site].added) sort_by_stretches(context_.sites[site].run, part);
+    if (admitted.ok() && context_.sites[site].added) sort_by_stretches(context_.sites[site].stretch, part);
     if (admitted.ok()) {
       admitted = sources_.find(part);
       if (!admitted.ok()) drop(part);
@@ -118,7 +118,7 @@ void Supply::pump() {
   const auto waits_for_room = [&](Gathering* gathering) {
     const FetchList& list = gathering->list();
     return list.priority != Priority::prefetch && !list.done() &&
-           next_is_ready(context_.sites[list.purpose.site].run, list);
+           next_is_ready(context_.sites[list.purpose.site].stretch, list);
   };
   if (std::ranges::any_of(open_, waits_for_room)) return;
   for (Gathering* const gathering : open_) {

@@ -70,8 +70,8 @@ class Supply : public SourceMemory {
   // ---- Look-ahead.
 
   // Fetches neurons, ascending, that passes of later sites, or of a later step, will use, in an edition that
-  // the memory holds. Those that are not kept stay in their blocks until they are computed; in a memory that
-  // no unit computes from until their pass is over, for all memories that fetch them from here. Several
+  // the memory holds. Neurons that are not kept stay in their blocks until they are computed; in a memory
+  // that no unit computes from, until their pass is over, for all memories that fetch them from here. Several
   // editions: neurons of one number are contiguous in the file, and are fetched by one read. Error:
   // plugin_fault.
   struct Wished {

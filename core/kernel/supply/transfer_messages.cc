@@ -155,7 +155,7 @@ Error TransferMessages::error(const Transfer& transfer, const Done& done) const 
       // The agent's code for stored bytes that it could not expand.
       if (done.error == EBADMSG)
         return {Code::corrupt, origin,
-                "cannot be expanded: what is stored is malformed; convert the model again"};
+                "cannot be expanded, because the stored bytes are malformed; convert the model again"};
       return {Code::corrupt, origin,
               "the checksum does not match; the store is damaged: remove it and convert again"};
     case DoneStatus::cancelled:
@@ -163,12 +163,12 @@ Error TransferMessages::error(const Transfer& transfer, const Done& done) const 
     default:
       // The agent's codes for neurons that it could not expand.
       if (done.status == DoneStatus::no_space && done.error == ENOMEM)
-        return {Code::no_space, origin, "there was no memory to expand it"};
+        return {Code::no_space, origin, "cannot allocate memory to expand it"};
       if (done.status == DoneStatus::internal && done.error == EBADMSG)
-        return {Code::plugin_fault, origin, "its codec failed to expand it (the warning before says how)"};
+        return {Code::plugin_fault, origin, "its codec failed to expand it (see the warning before)"};
       // The agent's code for a file that ends inside the extent.
       if (done.error == ENODATA) {
-        return {Code::io_error, origin, "the file ends here; the store was cut short while it was in use"};
+        return {Code::io_error, origin, "the file ends here; the store was truncated while it was in use"};
       }
       return {Code::io_error, origin,
               fmt::format("read failed after {} attempts: {}", transfer.attempts,

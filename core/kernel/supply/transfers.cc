@@ -22,7 +22,7 @@ constexpr uint32_t kDemandedBytes = 512u << 10;
 
 // Returns how many neurons a block and a message must have room for at once.
 uint32_t together(const Site& site) {
-  return std::min(site.n, site.run);
+  return std::min(site.n, site.stretch);
 }
 
 }  // namespace
@@ -210,7 +210,7 @@ bool Transfers::start(Wish& wish) {
 void Transfers::start_stretches() {
   if (!messages_.can_post()) return;
   const FetchList& first = *asked_.front().list;
-  take_stretches(asked_, context_.sites[first.purpose.site].run, most_units());
+  take_stretches(asked_, context_.sites[first.purpose.site].stretch, most_units());
   const auto blocks = std::ranges::count_if(asked_, &NextStretches::takes_streams);
   if (blocks != 0 && staging_.free_blocks() < static_cast<uint32_t>(blocks) + spare(first.priority)) return;
   for (const NextStretches& asked : asked_) {
@@ -221,8 +221,8 @@ void Transfers::start_stretches() {
 }
 
 // Opens transfers for the stretches that were taken of one list: for kept neurons apart from those that pass
-// through staging, and for each source by itself. Those that pass through staging fill one block, one source
-// behind the other.
+// through staging, and for each source by itself. Neurons that pass through staging fill one block, one
+// source behind the other.
 void Transfers::open_taken(const NextStretches& asked) {
   const size_t before = started_.size();
   const auto opened = [&] { return std::span(started_).subspan(before); };

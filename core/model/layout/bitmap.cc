@@ -98,21 +98,21 @@ Status decompress(const Bitmap& bitmap, std::span<const std::byte> in, std::span
   TIERD_CHECK(dense.size() % bitmap.element_bytes == 0);
   const auto malformed = [](std::string detail) { return Error{Code::corrupt, "bitmap", std::move(detail)}; };
   if (in.size() < bits_bytes)
-    return malformed(fmt::format("has {} bytes, expected at least {} of bits", in.size(), bits_bytes));
+    return malformed(fmt::format("has {} bytes, expected at least {} for its bits", in.size(), bits_bytes));
   const auto bits = in.first(bits_bytes);
   if (elements % 8 != 0 && (bits.back() >> (elements % 8)) != std::byte{0})
-    return malformed(fmt::format("has bits behind the last of its {} elements", elements));
+    return malformed(fmt::format("has bits set after the last of its {} elements", elements));
   uint64_t at = bits_bytes;
   std::ranges::fill(dense, bitmap.zero);
   for (uint64_t i = 0; i < elements; ++i) {
     if (!has_bit(bits, i)) continue;
     if (in.size() - at < bitmap.element_bytes)
-      return malformed(fmt::format("has {} bytes, its bits say more", in.size()));
+      return malformed(fmt::format("has {} bytes, fewer than its bits require", in.size()));
     std::memcpy(dense.data() + i * bitmap.element_bytes, in.data() + at, bitmap.element_bytes);
     at += bitmap.element_bytes;
   }
   if (at == in.size()) return {};
-  return malformed(fmt::format("has {} bytes, its bits say {}", in.size(), at));
+  return malformed(fmt::format("has {} bytes, its bits require {}", in.size(), at));
 }
 
 }  // namespace tierd

@@ -75,12 +75,13 @@ Result<std::vector<SamplerStep>> parse_samplers(std::string_view text, std::stri
     if (name == kDry) continue;
     const KnownStep* const known = by_name(name);
     if (known == nullptr) {
-      return bad(name, fmt::format("is no sampler; expected some of {}, with ; between them",
+      return bad(name, fmt::format("is not a sampler; expected names from {}, separated by ;",
                                    samplers_text(default_samplers())));
     }
     if (std::ranges::count(steps, known->step) != 0) return bad(name, "is named twice");
     if (known->step == SamplerStep::penalties && !steps.empty())
-      return bad(name, "stands behind others, expected first: penalties change logits");
+      return bad(name,
+                 "is not the first sampler; penalties must precede all others, because they change logits");
     steps.push_back(known->step);
   }
   return steps;

@@ -29,7 +29,7 @@ void ByteBpe::index_tokens() {
   }
   user_defined_ = TokenFinders::of(vocab_, false);
   control_and_user_defined_ = TokenFinders::of(vocab_, true);
-  // Some vocabularies lack bytes that their training text did not have. Those bytes become the unknown token,
+  // Some vocabularies lack bytes that their training text did not have. Such bytes become the unknown token,
   // or are left out, as in other programs.
   mergeable_ = mergeable_tokens(vocab_);
   for (uint32_t byte = 0; byte < 256; ++byte) {
@@ -49,7 +49,7 @@ Status ByteBpe::index_merges(std::string_view origin) {
     };
     const size_t space = merge.find(' ', 1);
     if (space == std::string::npos || space + 1 == merge.size())
-      return fail("is not two pieces with a space between");
+      return fail("is not two pieces separated by a space");
     const std::string_view left = std::string_view(merge).substr(0, space);
     const std::string_view right = std::string_view(merge).substr(space + 1);
     uint32_t tokens[3] = {};

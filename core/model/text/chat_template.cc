@@ -355,15 +355,16 @@ Result<ChatTemplate> ChatTemplate::named(std::string_view name, const Vocab& voc
   for (const Family& family : families()) {
     if (family.name == name) return ChatTemplate(family, vocab);
   }
-  return Error{Code::invalid_argument, "--chat-template",
-               fmt::format("there is no '{}'; known are {}", name, fmt::join(names(), ", "))};
+  return Error{
+      Code::invalid_argument, "--chat-template",
+      fmt::format("'{}' is not a chat template; expected one of {}", name, fmt::join(names(), ", "))};
 }
 
 Result<ChatTemplate> ChatTemplate::of(const Vocab& vocab) {
   if (vocab.chat_template.empty()) {
-    return Error{
-        Code::unsupported, "chat template",
-        fmt::format("the model brings none; give one with --chat-template: {}", fmt::join(names(), ", "))};
+    return Error{Code::unsupported, "chat template",
+                 fmt::format("the model has none; name one with --chat-template, one of {}",
+                             fmt::join(names(), ", "))};
   }
   if (const KnownTemplate* known = find_known_template(vocab.chat_template)) {
     for (const Family& family : families()) {
@@ -373,15 +374,14 @@ Result<ChatTemplate> ChatTemplate::of(const Vocab& vocab) {
   const std::string normal = normalized(vocab.chat_template);
   for (const Family& family : families()) {
     if (!family.has(normal)) continue;
-    return Error{
-        Code::unsupported, "chat template",
-        fmt::format("the model's own is a program that is not known whole, and may write something else than "
-                    "{0}, which it resembles; --chat-template {0} takes it for that",
-                    family.name)};
+    return Error{Code::unsupported, "chat template",
+                 fmt::format("the model's template resembles {0}, but is not identical to a known one and "
+                             "may write other text; use it as {0} with --chat-template {0}",
+                             family.name)};
   }
   return Error{
       Code::unsupported, "chat template",
-      fmt::format("the model's is of no known family; give the one that is meant with --chat-template: {}",
+      fmt::format("the model's template is not known; name the one to use with --chat-template, one of {}",
                   fmt::join(names(), ", "))};
 }
 
@@ -389,17 +389,18 @@ Status ChatTemplate::check_order(std::span<const ChatMessage> messages) const {
   if (known_ == nullptr) return {};
   const auto bad = [&](size_t i, std::string_view why) {
     return Error{Code::invalid_argument, "request",
-                 fmt::format("messages[{}]: {}, which the model's chat template does not know", i, why)};
+                 fmt::format("messages[{}]: {}, which the model's chat template does not support", i, why)};
   };
   const size_t begin = messages.front().role == "system" ? 1 : 0;
   for (size_t i = begin; i < messages.size(); ++i) {
     if (messages[i].role == "system" && (known_->system_first || known_->takes_turns))
-      return bad(i, "a system that does not speak first");
+      return bad(i, "a system message that is not the first");
     if (known_->takes_turns && (messages[i].role == "user") != ((i - begin) % 2 == 0))
-      return bad(i, "user and assistant out of turn");
+      return bad(i, "user and assistant do not alternate");
   }
   if (known_->ends_with_user && messages.back().role != "user")
-    return bad(messages.size() - 1, fmt::format("a chat that ends with the {}", messages.back().role));
+    return bad(messages.size() - 1,
+               fmt::format("a chat whose last message is of the {}", messages.back().role));
   return {};
 }
 
@@ -418,27 +419,30 @@ Result<std::string> ChatTemplate::apply(std::span<const ChatMessage> messages) c
   const auto bad = [](size_t i, std::string why) {
     return Error{Code::invalid_argument, "request", fmt::format("messages[{}]: {}", i, why)};
   };
-  if (messages.empty()) return Error{Code::invalid_argument, "request", "messages: there are none"};
+  if (messages.empty())
+    return Error{Code::invalid_argument, "request", "messages is empty; expected at least one"};
   const System where = family_->form.where;
   for (size_t i = 0; i < messages.size(); ++i) {
     const std::string& role = messages[i].role;
     if (role == "tool" && family_->form.tools) continue;
     if (role == "tool")
-      return bad(i, fmt::format("a {} model has no turns of tools that are known here", family_->name));
+      return bad(i, fmt::format("messages of role tool are not supported for a {} model", family_->name));
     if (role != "system" && role != "user" && role != "assistant")
-      return bad(i, fmt::format("role '{}' is none of system, user, assistant, tool", role));
+      return bad(i, fmt::format("role '{}', expected system, user, assistant or tool", role));
     if (role != "system" || where == System::in_turns) continue;
-    if (where == System::nowhere) return bad(i, fmt::format("a {} model knows no system", family_->name));
+    if (where == System::nowhere)
+      return bad(i, fmt::format("a {} model does not support system messages", family_->name));
     if (i != 0)
-      return bad(i, fmt::format("the system speaks first, or not at all, to a {} model", family_->name));
+      return bad(i, fmt::format("a {} model supports a system message as the first one only", family_->name));
   }
   if (where != System::in_turns && messages.front().role == "system" &&
       std::none_of(messages.begin(), messages.end(), [](const auto& m) { return m.role == "user"; }))
-    return bad(0, fmt::format("a user must follow, to a {} model", family_->name));
+    return bad(0, fmt::format("a {} model requires a user message after the system message", family_->name));
   TIERD_TRY(check_order(messages));
   const std::vector<ChatMessage> written = without_empty_system(messages);
   if (written.empty())
-    return bad(0, "an empty system alone, of which the model's chat template writes nothing");
+    return bad(
+        0, "the chat is an empty system message alone, for which the model's chat template writes nothing");
   std::optional<std::string_view> silent = family_->form.silent;
   if (known_ != nullptr && known_->silent != nullptr) silent = known_->silent;
   return Writer(family_->form, silent, begin_, end_).write(written);

@@ -64,7 +64,7 @@ Result<std::unique_ptr<Tokenizer>> SentencePieceBpe::make(Vocab vocab, std::stri
   const auto count = static_cast<uint32_t>(v.pieces.size());
   if (v.scores.size() != count) {
     return Error{Code::corrupt, std::string(origin),
-                 fmt::format("{} scores for {} tokens", v.scores.size(), count)};
+                 fmt::format("{} scores for {} tokens, expected one for each", v.scores.size(), count)};
   }
 
   std::vector<uint32_t> by_score(count);
@@ -93,9 +93,9 @@ Result<std::unique_ptr<Tokenizer>> SentencePieceBpe::make(Vocab vocab, std::stri
     if (v.types[token] != TokenType::byte) continue;
     const int byte = byte_of_piece(piece);
     if (byte < 0 || made->byte_tokens_[byte] != kNoToken) {
-      return Error{
-          Code::corrupt, std::string(origin),
-          fmt::format("byte token {} is \"{}\"; expected each of <0x00> to <0xFF> once", token, piece)};
+      return Error{Code::corrupt, std::string(origin),
+                   fmt::format("byte token {} is \"{}\"; expected each of <0x00> to <0xFF> exactly once",
+                               token, piece)};
     }
     made->byte_tokens_[byte] = token;
   }
@@ -104,8 +104,9 @@ Result<std::unique_ptr<Tokenizer>> SentencePieceBpe::make(Vocab vocab, std::stri
   made->has_bytes_ =
       std::find(made->byte_tokens_.begin(), made->byte_tokens_.end(), kNoToken) == made->byte_tokens_.end();
   if (!made->has_bytes_ && v.unknown == kNoToken) {
-    return Error{Code::corrupt, std::string(origin),
-                 "neither 256 byte tokens nor an unknown token: some text would have no tokens"};
+    return Error{
+        Code::corrupt, std::string(origin),
+        "the vocabulary has neither 256 byte tokens nor an unknown token, so some text would have no tokens"};
   }
   return std::unique_ptr<Tokenizer>(std::move(made));
 }

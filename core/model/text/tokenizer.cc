@@ -17,9 +17,10 @@ Status check_vocab(const Vocab& vocab, std::string_view origin) {
   };
   if (vocab.pieces.empty()) return corrupt("the vocabulary has no tokens");
   if (vocab.pieces.size() >= kNoToken)
-    return corrupt(fmt::format("{} tokens are too many", vocab.pieces.size()));
+    return corrupt(fmt::format("{} tokens, more than 32 bits can number", vocab.pieces.size()));
   if (vocab.types.size() != vocab.pieces.size()) {
-    return corrupt(fmt::format("{} token types for {} tokens", vocab.types.size(), vocab.pieces.size()));
+    return corrupt(fmt::format("{} token types for {} tokens, expected one for each", vocab.types.size(),
+                               vocab.pieces.size()));
   }
   std::unordered_map<std::string_view, uint32_t> seen;
   seen.reserve(vocab.pieces.size());

@@ -68,7 +68,7 @@ json site_json(const Site& site) {
                  {"layer_group", site.layer_group},
                  {"slicing", site.label},
                  {"added", site.added},
-                 {"run", site.run},
+                 {"run", site.stretch},
                  {"set", static_cast<uint8_t>(site.set)},
                  {"measurable", site.contribution.there()},
                  {"neurons", site.n},
@@ -106,7 +106,7 @@ std::vector<UnitColumns> read_columns(HeaderFields& fields, const json& object, 
     }
     columns.push_back({part[0].get<UnitId>(), part[1].get<uint32_t>(), part[2].get<uint32_t>()});
   }
-  if (columns.empty()) fields.fail(key, "is nobody");
+  if (columns.empty()) fields.fail(key, "is empty, expected at least one part");
   return columns;
 }
 
@@ -122,7 +122,7 @@ Site read_site(HeaderFields& fields, const json& object, uint64_t most_neurons) 
   if (object.contains("never_silent")) site.never_silent = fields.flag(object, "never_silent");
   site.label = static_cast<uint8_t>(fields.number(object, "slicing", UINT8_MAX));
   site.added = fields.flag(object, "added");
-  site.run = static_cast<uint32_t>(fields.number(object, "run", kMostNeurons));
+  site.stretch = static_cast<uint32_t>(fields.number(object, "run", kMostNeurons));
   site.set = static_cast<Site::Set>(fields.number(object, "set", static_cast<uint64_t>(Site::Set::chosen)));
   if (fields.flag(object, "measurable")) site.contribution.offset = 0;  // the place is not used
   site.n = static_cast<uint32_t>(fields.number(object, "neurons", kMostNeurons));
@@ -134,12 +134,12 @@ Site read_site(HeaderFields& fields, const json& object, uint64_t most_neurons) 
   site.flow.input = read_columns(fields, object, "input_of", site.n_in);
   site.flow.before = fields.flag(object, "before");
   site.flow.output = read_columns(fields, object, "output_to", site.n_out);
-  if (site.flow.holder() == Flow::kNoUnit && (site.flow.before || site.chosen()))
+  if (site.flow.holder() == kNoUnit && (site.flow.before || site.chosen()))
     fields.fail("input_of", "is more than the one unit that runs the segment before");
   fields.numbers(object, "editions", kMostEditionsOfSite, kMostEditions, site.editions);
   if (site.editions.empty()) fields.fail("editions", "are none");
   if (site.n == 0) fields.fail("neurons", "is 0");
-  if (site.run == 0) fields.fail("run", "is 0");
+  if (site.stretch == 0) fields.fail("run", "is 0");
   return site;
 }
 
@@ -285,7 +285,7 @@ void check_sites(HeaderFields& fields, const TraceHeader& header) {
         return fields.fail("editions", "name none of its shape");
       for (const Memory& memory : header.scheduler.topology.memories) {
         const uint64_t slot_bytes = header.sites.editions[memory.held_as(e)].slot_bytes;
-        if (std::min(site.n, site.run) * slot_bytes > memory.block_bytes)
+        if (std::min(site.n, site.stretch) * slot_bytes > memory.block_bytes)
           return fields.fail("block_bytes", "is less than what is computed together");
       }
     }

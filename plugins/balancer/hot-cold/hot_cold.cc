@@ -23,16 +23,17 @@ namespace {
 constexpr tierd_param kParams[] = {
     tierd::text("hot", "gpu", nullptr, "the tier of the hot unit; all other units are cold"),
     tierd::integer("window", "5", 0, 1 << 20,
-                   "so many passes of a site between two remappings of it; 0: none"),
-    tierd::text("start", "even", "even|random",
-                "homes that no partition names: the cold units in turn, or by lot (run.seed)"),
-    tierd::flag("prompts_hot", "true", "prompts are computed by the hot unit; else as everything is"),
+                   "passes of a site between two remappings of its neurons; 0: no remapping"),
+    tierd::text(
+        "start", "even", "even|random",
+        "home of a neuron that no table names: even, the cold units in turn; random, drawn with run.seed"),
+    tierd::flag("prompts_hot", "true",
+                "the hot unit computes prompts; false: hot and cold units do, as for single tokens"),
 };
 
 constexpr const char* kManual =
-    "Tables: tier-partition writes SITE.home, for each neuron the number of its cold unit from 0; then "
-    "balancer.tensors = "
-    "\"FILE.safetensors\".";
+    "Tables: `tier partition` writes SITE.home, which has for each neuron the number of its cold unit, from "
+    "0. Set balancer.tensors = \"FILE.safetensors\".";
 
 class HotCold {
  public:
@@ -50,8 +51,8 @@ class HotCold {
     }
     if (hot_ == TIERD_NO_UNIT) {
       hot_ = host.n_units() - 1;
-      host.log(TIERD_LOG_WARNING,
-               "no tier '" + std::string(name) + "' computes (balancer.hot): the last unit is the hot one");
+      host.log(TIERD_LOG_WARNING, "there is no computing tier '" + std::string(name) +
+                                      "' (balancer.hot); the last unit is the hot one");
     }
     for (uint32_t u = 0; u < host.n_units(); ++u) {
       if (u != hot_ || host.n_units() == 1) cold_.push_back(u);
@@ -125,8 +126,8 @@ class HotCold {
     for (uint32_t i = 0; i < n; ++i) {
       // NaN is in no range.
       if (!(homes.data[i] >= 0 && homes.data[i] < static_cast<float>(cold_.size())))
-        throw tierd::Failure(TIERD_E_INVALID, name + " names a unit of more than the " +
-                                                  std::to_string(cold_.size()) + " that there are");
+        throw tierd::Failure(TIERD_E_INVALID, name + " has a cold unit outside the " +
+                                                  std::to_string(cold_.size()) + " cold units");
       home[i] = static_cast<uint8_t>(cold_[static_cast<uint32_t>(homes.data[i])]);
     }
   }
@@ -203,7 +204,8 @@ class HotCold {
 
 TIERD_PLUGIN(tierd::with_manual(
     tierd::with_params(
-        tierd::balancer<HotCold>("hot-cold", "1.0",
-                                 "hot neurons on one unit, cold ones dealt out and remapped (Hermes)"),
+        tierd::balancer<HotCold>(
+            "hot-cold", "1.0",
+            "hot neurons on one unit, cold ones divided among the others and remapped (Hermes)"),
         kParams),
     kManual))

@@ -5,8 +5,9 @@
 namespace {
 
 constexpr tierd_param kParams[] = {
-    tierd::integer("run", "1", 1, 1 << 20,
-                   "neurons in a row that one unit gets; longer runs are read from flash in one piece"),
+    tierd::integer(
+        "run", "1", 1, 1 << 20,
+        "number of consecutive neurons that one unit gets; more of them are read from flash in one piece"),
 };
 
 class RoundRobin {

@@ -17,4 +17,4 @@ class Single {
 
 }  // namespace
 
-TIERD_PLUGIN(tierd::balancer<Single>("single", "1.0", "one unit computes all"))
+TIERD_PLUGIN(tierd::balancer<Single>("single", "1.0", "one unit computes all neurons"))

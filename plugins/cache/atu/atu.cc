@@ -1,6 +1,6 @@
-// M2Cache's adjacent token update (section 5.3). Of each network a memory holds exactly the neurons that the
-// last token used, each in the edition in which it was used. Neurons that the next token uses as well stay;
-// the others make room for its missing neurons. A neuron whose rank has changed is fetched in its new
+// M2Cache's adjacent token update (section 5.3). A memory holds exactly the neurons of each network that
+// the last token used, each in the edition in which it was used. Neurons that the next token uses as well
+// stay; the others make room for its missing neurons. A neuron whose rank has changed is fetched in its new
 // edition, and leaves the old one. Sites that every step uses whole stay for good.
 //
 // The paper's unit of a layer is one block of memory with room for a token's neurons. Here each edition has
@@ -104,4 +104,4 @@ class Atu : public tierd::WholeAndPart<Unit> {
 }  // namespace
 
 TIERD_PLUGIN(tierd::cache<Atu>("atu", "1.0",
-                               "dense weights stay, and the neurons of the last token (M2Cache)"))
+                               "keeps dense weights, and the neurons of the last token (M2Cache)"))

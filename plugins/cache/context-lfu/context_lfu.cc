@@ -1,7 +1,7 @@
 // ActiveFlow's dynamic weight caching (4.2). Counts how often every neuron of each edition was used in the
 // present context. A missing neuron is loaded to stay if there is room. Otherwise it takes the place of the
 // evictable neuron with the least count, if its own count, this use included, is greater; else it passes
-// through. Of equal counts the least recently used neuron is evicted, then the one with the lowest number.
+// through. Among equal counts the least recently used neuron is evicted, then the one with the lowest number.
 //
 // The same rule applies to reads ahead, as if they were used now, but they count nothing before they are
 // used.
@@ -22,16 +22,15 @@ namespace {
 
 constexpr tierd_param kParams[] = {
     tierd::text("counts", "context", "context|task",
-                "context: counts begin anew with a sequence that begins while no other goes on, and go on "
-                "through one that joins others; task: they are never forgotten (the paper compares both)"),
-    tierd::number(
-        "fade", "1", 0, 1,
-        "what is left of a count when the operator is used the next time: 1, all of it, as in the paper; "
-        "0.7 forgets half in two tokens; 0 keeps what was used last"),
+                "when counts are reset: context, at a sequence that begins while no other one is active; "
+                "task, never (the paper compares both)"),
+    tierd::number("fade", "1", 0, 1,
+                  "factor of a count at each use of its operator: 1, no decay, as in the paper; 0.7, half "
+                  "after two tokens; 0, only the last use counts"),
     tierd::text("split", "even", "even|small-first",
-                "of the budget: even, each operator keeps the same share of its neurons, as in the paper; "
-                "small-first: whole operators of small channels before others, whose reads cost a disk less "
-                "for their bytes"),
+                "division of the budget: even, the same share of each operator's neurons, as in the paper; "
+                "small-first, whole operators with small channels first, because small reads cost more for "
+                "their bytes"),
 };
 
 class ContextLfu {
@@ -200,5 +199,5 @@ class ContextLfu {
 
 TIERD_PLUGIN(tierd::with_params(
     tierd::cache<ContextLfu>("context-lfu", "1.0",
-                             "keeps what the present context uses most often (ActiveFlow 4.2)"),
+                             "keeps the neurons that the present context uses most often (ActiveFlow 4.2)"),
     kParams))

@@ -2,4 +2,4 @@
 #include "tierd/plugin.hpp"
 #include "tierd/policy/eviction_order.hpp"
 
-TIERD_PLUGIN(tierd::cache<tierd::EvictionOrder>("fifo", "1.0", "drops what came first"))
+TIERD_PLUGIN(tierd::cache<tierd::EvictionOrder>("fifo", "1.0", "evicts the neurons that were loaded first"))

@@ -110,4 +110,5 @@ class Home {
 
 }  // namespace
 
-TIERD_PLUGIN(tierd::cache<Home>("home", "1.0", "what has its home in the memory stays, and what moves there"))
+TIERD_PLUGIN(tierd::cache<Home>("home", "1.0",
+                                "keeps the neurons whose home is the memory, and those that are moved there"))

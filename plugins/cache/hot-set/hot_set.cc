@@ -21,15 +21,14 @@ namespace {
 constexpr uint8_t kHottest = TIERD_HOTTEST;
 
 constexpr tierd_param kParams[] = {
-    tierd::integer("hot", "10", 0, 15, "neurons that are hotter than that may come; 15: none"),
-    tierd::integer("sites", "2", 1, 64, "how many of the sites to come are looked after at a time"),
+    tierd::integer("hot", "10", 0, 15, "heat above which a neuron may be copied here; 15: none is"),
+    tierd::integer("sites", "2", 1, 64, "number of following sites whose copies are updated at a time"),
 };
 
 constexpr const char* kManual =
-    "Tables: tier-partition writes SITE.hot, 1 for each neuron that is here from the start, else 0; then "
-    "tiers.NAME.cache.tensors = "
-    "\"FILE.safetensors\". Without them the first ones are drawn by run.seed. Without [heat] nothing changes "
-    "later.";
+    "Tables: `tier partition` writes SITE.hot, which has 1 for each neuron that is here from the start, else "
+    "0. Set tiers.NAME.cache.tensors = \"FILE.safetensors\". Without tables the first neurons are drawn with "
+    "run.seed. Without [heat] they never change.";
 
 class HotSet {
  public:
@@ -290,6 +289,6 @@ class HotSet {
 }  // namespace
 
 TIERD_PLUGIN(tierd::with_manual(
-    tierd::with_params(tierd::cache<HotSet>("hot-set", "1.0", "copies of the hottest neurons (Hermes)"),
+    tierd::with_params(tierd::cache<HotSet>("hot-set", "1.0", "keeps copies of the hottest neurons (Hermes)"),
                        kParams),
     kManual))

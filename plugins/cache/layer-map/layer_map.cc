@@ -28,11 +28,11 @@ constexpr size_t kMostDigits = 5;
 
 constexpr tierd_param kParams[] = {
     tierd::text("layers", "", nullptr,
-                "how many layers stay in each memory of a tier at most, as \"gpu=6, dram=10\"; 0: nothing "
-                "stays there; in a tier that is not named, as many as its bytes hold"),
-    tierd::integer("layers_ahead", "1", 0, 255,
-                   "how many layers after the present one are wished for, whole; 0 leaves that to the "
-                   "predictor, which may know that less is used"),
+                "maximum number of layers that each memory of a tier keeps, as in \"gpu=6, dram=10\"; 0: "
+                "none; a tier that is not named keeps as many as fit"),
+    tierd::integer(
+        "layers_ahead", "1", 0, 255,
+        "number of following layers that are prefetched whole; 0: the predictor chooses what is prefetched"),
 };
 
 [[noreturn]] void refuse(const std::string& part, const std::string& why) {
@@ -46,14 +46,14 @@ void read_part(const tierd::Host& host, const std::string& part, std::vector<uin
   const std::string number = equals == part.size() ? "" : part.substr(equals + 1);
   const bool digits = number.find_first_not_of("0123456789") == std::string::npos;
   if (tier.empty() || number.empty() || number.size() > kMostDigits || !digits)
-    refuse(part, "does not say how many layers a tier keeps; expected for example gpu=6");
+    refuse(part, "is not a number of layers of a tier; expected one such as gpu=6");
   bool known = false;
   for (uint32_t m = 1; m <= host.n_memories(); ++m) {
     if (host.memory(m).tier != tier) continue;
     most[m - 1] = static_cast<uint32_t>(std::stoul(number));
     known = true;
   }
-  if (!known) refuse(tier, "is no tier that keeps weights; expected one of tiers.NAME");
+  if (!known) refuse(tier, "is not a tier with a memory; expected a NAME of [tiers.NAME]");
 }
 
 // Returns [memories] the most layers that may stay there.
@@ -191,5 +191,5 @@ class LayerMap : public tierd::FixedSet {
 TIERD_PLUGIN(tierd::with_params(
     tierd::cache<LayerMap>(
         "layer-map", "1.0",
-        "whole layers stay, the first ones in the uppermost memory; the rest streams (Endor)"),
+        "keeps whole layers, the first ones in the uppermost memory, and streams the rest (Endor)"),
     kParams))

@@ -27,16 +27,13 @@ constexpr uint32_t kLeastDistance = 2;  // 5.4
 constexpr tierd_param kParams[] = {
     tierd::integer(
         "fixed", "-1", -1, 65535,
-        "so many layers stay, the first ones; -1: as many as there is room for, the last of them in "
-        "part"),
-    tierd::integer(
-        "distance", "0", 0, 65535,
-        "so many layers ahead of its pass a layer is loaded; 0: as many as staging holds, at least "
-        "2 (the paper: two or more)"),
-    tierd::flag(
-        "skip_held", "false",
-        "what a memory over this one holds when a layer is loaded stays out (the paper loads all that "
-        "this one lacks)"),
+        "number of layers that are kept, the first ones; -1: as many as fit, the last one in part"),
+    tierd::integer("distance", "0", 0, 65535,
+                   "number of layers by which loading is ahead of the passes; 0: as many as fit in the "
+                   "staging, at least 2 (the paper: two or more)"),
+    tierd::flag("skip_held", "false",
+                "when a layer is loaded, leave out the neurons that a memory over this one holds (the paper "
+                "loads all that this memory lacks)"),
 };
 
 class Layers : public tierd::FixedSet {
@@ -201,5 +198,5 @@ class Layers : public tierd::FixedSet {
 TIERD_PLUGIN(tierd::with_params(
     tierd::cache<Layers>(
         "layers", "1.0",
-        "the first layers stay; the next ones are loaded whole, ahead of their passes (M2Cache)"),
+        "keeps the first layers; loads the next ones whole, ahead of their passes (M2Cache)"),
     kParams))

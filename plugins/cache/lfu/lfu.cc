@@ -94,4 +94,4 @@ class Lfu {
 
 }  // namespace
 
-TIERD_PLUGIN(tierd::cache<Lfu>("lfu", "1.0", "drops what was used least often"))
+TIERD_PLUGIN(tierd::cache<Lfu>("lfu", "1.0", "evicts the neurons that were used least often"))

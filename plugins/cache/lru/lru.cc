@@ -17,4 +17,4 @@ class Lru : public tierd::EvictionOrder {
 
 }  // namespace
 
-TIERD_PLUGIN(tierd::cache<Lru>("lru", "1.0", "drops what was used longest ago"))
+TIERD_PLUGIN(tierd::cache<Lru>("lru", "1.0", "evicts the neurons that were used least recently"))

@@ -43,5 +43,5 @@ class Pinned : public tierd::FixedSet {
 
 }  // namespace
 
-TIERD_PLUGIN(tierd::cache<Pinned>("pinned", "1.0",
-                                  "what fits stays, an equal share of each edition; the rest streams"))
+TIERD_PLUGIN(tierd::cache<Pinned>(
+    "pinned", "1.0", "keeps an equal share of each edition, as much as fits, and streams the rest"))

@@ -1,5 +1,5 @@
 // LLM in a flash. Sites that every step uses whole (attention, embeddings) stay for good (3.1, selective
-// persistence). Of each feed-forward network the neurons that the last k tokens used stay (3.1.2, sliding
+// persistence). The neurons of a feed-forward network that the last k tokens used stay (3.1.2, sliding
 // window), so that a token fetches only neurons that none of the k before it used. A neuron that the last k
 // tokens did not use leaves at once, whether or not the room is needed. If the budget is smaller than the
 // window, the oldest neurons leave first: k shrinks by itself.
@@ -22,10 +22,12 @@
 namespace {
 
 constexpr tierd_param kParams[] = {
-    tierd::integer("k", "4", 1, 1024, "tokens whose neurons stay (the paper: 4 to 5; 2 of Llama-2)"),
+    tierd::integer("k", "4", 1, 1024,
+                   "number of last tokens whose neurons are kept (the paper: 4 to 5; 2 for Llama-2)"),
     tierd::number("most", "1", 0, 1,
-                  "of a network's neurons at most this share stays (the paper: 0.25 of Persimmon)"),
-    tierd::flag("unused", "false", "what came ahead of need and was not used stays like what was used"),
+                  "maximum share of a network's neurons that is kept (the paper: 0.25 for Persimmon)"),
+    tierd::flag("unused", "false",
+                "keep neurons that were prefetched and not used, like those that were used"),
 };
 
 // The weight of a token in the mean of a network's need.
@@ -265,5 +267,5 @@ class ResidencyWindow : public tierd::WholeAndPart<Window> {
 
 TIERD_PLUGIN(tierd::with_params(
     tierd::cache<ResidencyWindow>("residency-window", "1.0",
-                                  "dense weights stay, and the neurons of the last k tokens"),
+                                  "keeps dense weights, and the neurons of the last k tokens"),
     kParams))

@@ -2,8 +2,8 @@
 // many as fit; sites that a step uses whole are served before the others. The rest passes through.
 //
 // The heat of an edition is the tensor of its site's name in `tensors`, one value a neuron. An edition
-// without one is cold: its first neurons stay. Of neurons with the same heat the first is the hotter one; NaN
-// is colder than all.
+// without one is cold: its first neurons stay. Among neurons with the same heat the first is the hotter one;
+// NaN is colder than all.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -61,4 +61,4 @@ class Static : public tierd::FixedSet {
 
 }  // namespace
 
-TIERD_PLUGIN(tierd::cache<Static>("static", "1.0", "keeps a given hot set; the rest streams"))
+TIERD_PLUGIN(tierd::cache<Static>("static", "1.0", "keeps a given hot set and streams the rest"))

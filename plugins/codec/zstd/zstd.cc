@@ -12,7 +12,7 @@
 namespace {
 
 constexpr tierd_param kParams[] = {
-    tierd::integer("level", "3", 1, 19, "how hard it is tried; the library's own default is 3")};
+    tierd::integer("level", "3", 1, 19, "compression level; the library's default is 3")};
 
 // Returns whether the input begins like a current frame: the library also reads frames of its first versions,
 // and frames without content.
@@ -57,7 +57,7 @@ class Zstd {
     const unsigned long long size =
         is_frame(in, n_in) ? ZSTD_getFrameContentSize(in, n_in) : ZSTD_CONTENTSIZE_ERROR;
     if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN)
-      throw tierd::Failure(TIERD_E_INVALID, "is no frame of zstd that says its size");
+      throw tierd::Failure(TIERD_E_INVALID, "is not a zstd frame with its size");
     if (size != n_out) {
       throw tierd::Failure(TIERD_E_INVALID, "is a frame of " + std::to_string(size) + " bytes, expected " +
                                                 std::to_string(n_out));
@@ -65,7 +65,7 @@ class Zstd {
     const size_t frame = checked(ZSTD_findFrameCompressedSize(in, n_in));
     // A frame that needs more room than it claims is malformed.
     if (checked(ZSTD_decompressDCtx(from_.get(), out, n_out, in, frame), TIERD_E_INVALID) != n_out)
-      throw tierd::Failure(TIERD_E_INVALID, "is a frame of another size than it says");
+      throw tierd::Failure(TIERD_E_INVALID, "expands to another size than its header has");
   }
 
  private:
@@ -78,10 +78,9 @@ class Zstd {
 };
 
 constexpr const char* kManual =
-    "Compresses each neuron by itself with libzstd, whatever its encoding. It knows nothing of weights: of\n"
-    "pruned ones it finds zeros where they make bytes that repeat. A bitmap (model.compression = "
-    "\"bitmap\")\n"
-    "is made for them; this is what it is compared with.";
+    "Compresses each neuron by itself with libzstd, whatever its encoding. It treats weights as bytes, and "
+    "so\nfinds the zeros of pruned weights only where bytes repeat. A bitmap (model.compression = "
+    "\"bitmap\") is\nmade for pruned weights; this codec is what the bitmap is compared with.";
 
 }  // namespace
 

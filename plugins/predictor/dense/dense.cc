@@ -7,7 +7,7 @@ namespace {
 
 constexpr tierd_param kParams[] = {
     tierd::integer("sites_ahead", "8", 0, 63,
-                   "how many sites ahead are wished for; staging memory bounds what is read ahead"),
+                   "number of following sites that are prefetched, as far as the staging has room"),
 };
 
 class Dense {

@@ -20,17 +20,16 @@ namespace {
 
 constexpr tierd_param kParams[] = {
     tierd::lossy(tierd::number("threshold", "0", -1e6, 1e6,
-                               "the activation's cut: a gate above it fires (0 of ReLU, the t of FATReLU)")),
-    tierd::lossy(
-        tierd::number("margin", "0.001", 0, 1,
-                      "so much of the largest gate of a row lies below the cut and is active all the "
-                      "same: the model's own sum is rounded in another order")),
+                               "gate value above which a neuron fires (0 for ReLU, t for FATReLU)")),
+    tierd::lossy(tierd::number(
+        "margin", "0.001", 0, 1,
+        "a neuron is also active if its gate is below the threshold by at most this share of the row's "
+        "largest gate, because the model adds the gate in another order and rounds otherwise")),
 };
 
 constexpr const char* kManual =
-    "Exact but for rounding, which the margin covers. Needs tables: tier-train gate MODEL -o "
-    "gate.safetensors, "
-    "then predictor.tensors = \"gate.safetensors\".";
+    "Exact except for rounding, which the margin covers. Needs tables: write them with `tier train gate "
+    "MODEL -o gate.safetensors`, and set predictor.tensors = \"gate.safetensors\".";
 
 class Gate {
  public:
@@ -52,9 +51,9 @@ class Gate {
     if (!any && host.n_sites() != 0)
       throw tierd::Failure(
           TIERD_E_UNSUPPORTED,
-          "there are no gates for any site: tier-train gate MODEL -o gate.safetensors makes them of "
-          "a model with gates and ReLU, --set predictor.tensors=gate.safetensors "
-          "names them; --set predictor.name=dense leaves nothing out");
+          "no site has gates; for a model with gates and ReLU, write them with tier train gate MODEL -o "
+          "gate.safetensors and use them with --set predictor.tensors=gate.safetensors; or compute all "
+          "neurons with --set predictor.name=dense");
   }
 
   int reads_x(uint32_t site) const { return gates_[site] ? 1 : 0; }
@@ -102,6 +101,6 @@ class Gate {
 
 TIERD_PLUGIN(tierd::with_manual(
     tierd::with_params(tierd::predictor<Gate>("gate", "1.0",
-                                              "the gate of a gated network says which neurons fire"),
+                                              "predicts from the gate of a gated network which neurons fire"),
                        kParams),
     kManual))

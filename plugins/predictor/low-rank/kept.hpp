@@ -38,13 +38,11 @@ class Kept {
       if (!host_.has_tensor(name.c_str()))
         throw Failure(
             TIERD_E_UNSUPPORTED,
-            "fit_memory drops neurons that the memory does not hold, and the tables do not say what that "
-            "loses (" +
+            "fit_memory drops neurons that do not fit in memory, but the tables do not have its loss (" +
                 name +
-                "): tier-profile -m MODEL TEXT -o activations.safetensors and tier-train judge "
-                "MODEL activations.safetensors TABLES -o OUT add it; --set predictor.fit_memory=false "
-                "decides by "
-                "predictor.threshold instead");
+                "); add it with tier profile -m MODEL TEXT -o activations.safetensors and tier train judge "
+                "MODEL activations.safetensors TABLES -o OUT; or use predictor.threshold instead with --set "
+                "predictor.fit_memory=false");
       const tierd_tensor_view curve = host_.tensor(name.c_str());
       if (curve.n_dims != 1 || curve.dims[0] < 2)
         throw Failure(TIERD_E_INVALID, name + " should be two or more values");
@@ -102,8 +100,8 @@ class Kept {
     if (wanted != 0 && room <= 0) {
       throw Failure(TIERD_E_NO_SPACE, std::string("fit_memory: ") + host_.memory(memory).tier + " lacks " +
                                           std::to_string(static_cast<uint64_t>(-room) >> 20) +
-                                          " MiB for what every step uses whole, and has no room for neurons; "
-                                          "give the tier more, or say keep");
+                                          " MiB for the weights that every step uses whole, and has no room "
+                                          "for neurons; set a larger capacity, or set keep");
     }
     return wanted == 0 ? 1 : std::min(room / wanted, 1.0);
   }

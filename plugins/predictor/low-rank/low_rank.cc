@@ -33,39 +33,32 @@ namespace {
 
 constexpr tierd_param kParams[] = {
     tierd::lossy(tierd::number("threshold", "0.5", 0, 1,
-                               "how probable it must be that a neuron fires; 0 takes all of them")),
-    tierd::lossy(
-        tierd::number("keep", "0", 0, 1,
-                      "so large a share of each site's neurons is active, those of the greatest scores; 0: "
-                      "the threshold decides")),
-    tierd::lossy_by_memory(
-        tierd::flag("fit_memory", "false",
-                    "instead, as large a share as the memory that neurons are computed from holds of all "
-                    "sites at once, beside what is used whole")),
-    tierd::lossy(
-        tierd::text("mix", "100", nullptr,
-                    "of fit_memory: how many of a hundred neurons have which edition, the best first: "
-                    "quantizer.ratios, which says how many bytes a neuron takes")),
-    tierd::integer("layers_ahead", "0", 0, 8,
-                   "tables of so many layers behind the present one are shown what that one computes from, "
-                   "and what they say "
-                   "is fetched while it computes (Deja Vu looks one layer ahead); a wrong guess costs a "
-                   "fetch and changes "
-                   "no result"),
+                               "probability of firing from which a neuron is active; 0: all neurons are")),
+    tierd::lossy(tierd::number(
+        "keep", "0", 0, 1,
+        "share of each site's neurons that is active, those with the highest scores; 0: threshold decides")),
+    tierd::lossy_by_memory(tierd::flag("fit_memory", "false",
+                                       "instead of a fixed share, keep as large a share as fits in memory "
+                                       "for all sites together, beside the weights that are used whole")),
+    tierd::lossy(tierd::text("mix", "100", nullptr,
+                             "for fit_memory: per cent of the neurons in each edition, the best first, as in "
+                             "quantizer.ratios; it determines the bytes of a neuron")),
+    tierd::integer(
+        "layers_ahead", "0", 0, 8,
+        "number of following layers that are predicted from the present layer's input, and prefetched while "
+        "it computes (Deja Vu: one); a wrong prediction costs a fetch and changes no result"),
 };
 
 constexpr const char* kManual =
-    "Needs tables: tier-profile records what a model's layers compute from and which neurons fire, "
-    "tier-train "
-    "predictor makes tables of that, then predictor.tensors = \"FILE.safetensors\". What is missed shows in "
-    "the "
-    "report with scheduler.measure_every.";
+    "Needs tables: `tier profile` records the inputs of a model's layers and which neurons fire, `tier train "
+    "predictor` makes tables of the recording. Set predictor.tensors = \"FILE.safetensors\". With "
+    "scheduler.measure_every the report has the missed mass.";
 
 // The host replaces MODEL.
 constexpr const char* kTables =
-    "tier-profile -m MODEL TEXT -o activations.safetensors and tier-train predictor MODEL "
-    "activations.safetensors "
-    "-o predictor.safetensors make them, --set predictor.tensors=predictor.safetensors names them";
+    "make tables with tier profile -m MODEL TEXT -o activations.safetensors and tier train predictor MODEL "
+    "activations.safetensors -o predictor.safetensors, and use them with --set "
+    "predictor.tensors=predictor.safetensors";
 
 class LowRank {
  public:
@@ -143,17 +136,14 @@ class LowRank {
       return false;
     };
     if (!has(TIERD_AXIS_NEURON) && has(TIERD_AXIS_EXPERT))
-      return "this model's networks are experts, which its router chooses: --config "
-             "configs/moe-streaming.toml";
+      return "this model is a mixture, whose router chooses experts; use --config configs/moe-streaming.toml";
     if (!has(TIERD_AXIS_NEURON))
-      return "the store is not cut into neurons, which tables are about: --set model.layout=neuron";
+      return "the store is not cut into neurons, which the tables apply to; use --set model.layout=neuron";
     if (!any_may_be_silent())
-      return "each neuron of this model adds to every row, since its activation is not ReLU, so that tables "
-             "of what fires have nothing to learn: --set predictor.name=dense --set quantizer.name=plain "
-             "leaves "
-             "nothing out";
-    return std::string("there are no tables for any site: ") + kTables +
-           "; --set predictor.name=dense --set quantizer.name=plain leaves nothing out";
+      return "every neuron of this model fires for every token, because its activation is not ReLU; compute "
+             "all neurons with --set predictor.name=dense --set quantizer.name=plain";
+    return std::string("no site has tables; ") + kTables +
+           "; or compute all neurons with --set predictor.name=dense --set quantizer.name=plain";
   }
 
   // Returns whether any neuron of a network may contribute nothing to a row.
@@ -183,7 +173,7 @@ class LowRank {
     const auto check = [&](const std::string& tensor, bool right, const std::string& shape) {
       if (!right)
         throw tierd::Failure(TIERD_E_INVALID, tensor + " should be " + shape +
-                                                  ": it was made for another model or cut; " + kTables);
+                                                  ", so it was made for another model or cut; " + kTables);
     };
     const tierd_tensor_view a = host_.tensor((name + ".a").c_str());
     check(name + ".a", a.n_dims == 2 && a.dims[1] == site.n_in,
@@ -219,6 +209,7 @@ class LowRank {
 }  // namespace
 
 TIERD_PLUGIN(tierd::with_manual(
-    tierd::with_params(
-        tierd::predictor<LowRank>("low-rank", "1.0", "two thin matrices guess which neurons fire"), kParams),
+    tierd::with_params(tierd::predictor<LowRank>("low-rank", "1.0",
+                                                 "predicts with two thin matrices which neurons fire"),
+                       kParams),
     kManual))

@@ -20,25 +20,21 @@
 namespace {
 
 constexpr tierd_param kParams[] = {
-    tierd::integer(
-        "sites_ahead", "8", 0, 63,
-        "how many sites ahead are looked, of those that a step uses whole; staging memory bounds what is "
-        "read ahead"),
-    tierd::integer(
-        "more", "0", 0, 1024,
-        "so many experts a row are read ahead beyond those that the router chooses: fewer misses, more "
-        "reads in vain"),
-    tierd::number(
-        "least_precision", "0.85", 0, 1,
-        "of the experts that are guessed, the share that should be right: where fewer of a layer's were, "
-        "nothing is read ahead of it. Reading ahead pays where this is more than 1 - computing / reading "
-        "(tier plan says it of a machine)"),
+    tierd::integer("sites_ahead", "8", 0, 63,
+                   "number of following sites whose neurons are prefetched, of those that a step uses whole, "
+                   "as far as the staging has room"),
+    tierd::integer("more", "0", 0, 1024,
+                   "number of experts for each row that are prefetched beyond the predicted ones: fewer "
+                   "misses, more unused reads"),
+    tierd::number("least_precision", "0.85", 0, 1,
+                  "minimum share of a layer's predicted experts that were right; below it, none of the layer "
+                  "are prefetched. Prefetching is faster where this share is more than 1 - computing time / "
+                  "reading time (tier plan has it for a machine)"),
 };
 
 constexpr const char* kManual =
-    "Lossless. Needs the routers: predictor.tensors = \"model\", those of the model that runs, or a file "
-    "that "
-    "`tier-train router MODEL -o FILE` writes.";
+    "Lossless. Needs routers: set predictor.tensors = \"model\" for those of the running model, or to a file "
+    "that `tier train router MODEL -o FILE` writes.";
 
 class Router {
  public:
@@ -63,15 +59,13 @@ class Router {
     }
     if (any || host.n_sites() == 0) return;
     if (mixtures == 0)
-      throw tierd::Failure(
-          TIERD_E_UNSUPPORTED,
-          "no site is cut into experts, of which routers choose: models that are no mixtures stream "
-          "with --config configs/hybrid.toml, or here with --set predictor.name=dense");
+      throw tierd::Failure(TIERD_E_UNSUPPORTED,
+                           "this model is not a mixture, so it has no experts to predict; use --config "
+                           "configs/hybrid.toml, or --set predictor.name=dense");
     if (mixtures > 1)
-      throw tierd::Failure(
-          TIERD_E_UNSUPPORTED,
-          "there are no routers for any site: --set predictor.tensors=model names those of the model; "
-          "--set predictor.name=dense reads no expert ahead");
+      throw tierd::Failure(TIERD_E_UNSUPPORTED,
+                           "no site has a router; use the model's with --set predictor.tensors=model, or "
+                           "prefetch no experts with --set predictor.name=dense");
   }
 
   int reads_x(uint32_t site) const { return next_[site] ? 1 : 0; }
@@ -170,7 +164,8 @@ class Router {
 
 TIERD_PLUGIN(tierd::with_manual(
     tierd::with_params(
-        tierd::predictor<Router>("router", "1.0",
-                                 "the next layer's router, asked early, says which experts to read"),
+        tierd::predictor<Router>(
+            "router", "1.0",
+            "prefetches the experts that the next layer's router chooses from the present layer's input"),
         kParams),
     kManual))

@@ -23,36 +23,34 @@ constexpr uint32_t kParents = 2;
 constexpr uint32_t kShort = UINT16_MAX;  // the most neurons that two bytes number, beside "no neuron"
 
 constexpr tierd_param kParams[] = {
-    tierd::lossy(tierd::integer("up", "4", 1, 15, "what a state gains when its neuron fires")),
-    tierd::lossy(tierd::integer("down", "1", 1, 15, "what it loses when not")),
-    tierd::lossy(tierd::integer("lambda", "6", 0, 15, "what each parent that has fired counts")),
-    tierd::lossy(tierd::integer("threshold", "15", 0, 45, "what a predicted neuron lies above")),
+    tierd::lossy(tierd::integer("up", "4", 1, 15, "amount by which a state increases when its neuron fires")),
+    tierd::lossy(tierd::integer("down", "1", 1, 15,
+                                "amount by which a state decreases when its neuron does not fire")),
+    tierd::lossy(tierd::integer("lambda", "6", 0, 15, "weight of each parent that has fired")),
+    tierd::lossy(tierd::integer("threshold", "15", 0, 45, "value above which a neuron is predicted")),
+    tierd::lossy(
+        tierd::text("rule", "above", "above|reaches",
+                    "above: the value must exceed the threshold, as in the paper, so that without parents no "
+                    "state exceeds 15; reaches: a value equal to the threshold is enough")),
     tierd::lossy(tierd::text(
-        "rule", "above", "above|reaches",
-        "above: as the paper prints it, so that without parents that have fired no state is enough "
-        "for a threshold of 15; reaches: the threshold itself is enough")),
-    tierd::lossy(tierd::text("by", "both", "both|tokens|layers",
-                             "what it goes by: states and parents, states alone, parents alone")),
-    tierd::lossy(tierd::text(
-        "first", "dense", "dense|predicted",
-        "the first site, before which nothing fires: all of its neurons are active, or as the states say")),
+        "by", "both", "both|tokens|layers",
+        "values that are used: both, states and parents; tokens, states alone; layers, parents alone")),
+    tierd::lossy(tierd::text("first", "dense", "dense|predicted",
+                             "neurons of the first site, which has no parents: dense, all are active; "
+                             "predicted, by their states")),
     tierd::number("hottest_share", "0.9", 0.01, 1,
-                  "in a prompt, above this share of its tokens a state begins with 15"),
-    tierd::number("coldest_share", "0.02", 0, 0.99, "and below this one with 0"),
+                  "share of a prompt's tokens above which a neuron's state starts at 15"),
+    tierd::number("coldest_share", "0.02", 0, 0.99,
+                  "share of a prompt's tokens below which a neuron's state starts at 0"),
 };
 
 constexpr const char* kManual =
-    "Parents come from tables: tier-profile --parents writes SITE.parents, [2 x neurons] numbers of neurons "
-    "of the site "
-    "before "
-    "it, negative where there is none; then heat.tensors (predictor.tensors) = \"FILE.safetensors\". Without "
-    "them states "
-    "alone "
-    "count. With predictor.name = \"state-table\" set scheduler.measure_every = 1 to learn from all that "
-    "would have fired, "
-    "else what was not computed counts as not fired. The gauges accuracy and recall are about its own rule, "
-    "whoever "
-    "predicts.";
+    "Tables of parents: `tier profile --parents` writes SITE.parents, [2 x neurons] numbers of neurons of "
+    "the site before it, negative where there is none. Set heat.tensors (predictor.tensors) = "
+    "\"FILE.safetensors\". Without tables states alone are used. With predictor.name = \"state-table\" set "
+    "scheduler.measure_every = 1, so that it learns from all neurons; otherwise a neuron that was not "
+    "computed counts as not fired. The gauges accuracy and recall measure this table's rule, even if another "
+    "plugin predicts.";
 
 // Four bits for each neuron.
 class States {
@@ -210,14 +208,14 @@ class StateTable {
     const bool parents = std::any_of(sites_.begin(), sites_.end(), has_parents);
     const uint32_t most = (by_tokens_ ? kHottest : 0) + (parents ? kParents * lambda_ : 0);
     if (most >= threshold_ || std::none_of(sites_.begin(), sites_.end(), tells)) return;
-    std::string why = "states" + std::string(parents ? " and parents" : ", without parents,") + " come to " +
-                      std::to_string(most) + " at most, and a neuron is computed from " +
-                      std::to_string(threshold_) + ", so that none ever would be: ";
+    std::string why = "states" + std::string(parents ? " and parents" : ", without parents,") +
+                      " add up to " + std::to_string(most) + " at most, but a neuron is predicted from " +
+                      std::to_string(threshold_) + ", so that none would ever be; ";
     if (!parents && by_layers_)
       why +=
-          "tier-profile -m MODEL TEXT -o parents.safetensors --parents makes tables of parents, --set "
-          "predictor.tensors=parents.safetensors names them; ";
-    throw tierd::Failure(TIERD_E_UNSUPPORTED, why + "--set predictor.name=dense computes everything");
+          "make tables of parents with tier profile -m MODEL TEXT -o parents.safetensors --parents and use "
+          "them with --set predictor.tensors=parents.safetensors, or ";
+    throw tierd::Failure(TIERD_E_UNSUPPORTED, why + "compute all neurons with --set predictor.name=dense");
   }
 
   void predict(uint32_t s, const tierd_rows_view& /*rows*/, tierd_set_out& out) {
@@ -250,7 +248,8 @@ class StateTable {
       const float parent = parents.data[i];
       // NaN is not less than anything.
       if (!(parent < static_cast<float>(host_.site(before).n)))
-        throw tierd::Failure(TIERD_E_INVALID, name + " names no neuron of " + host_.site(before).name);
+        throw tierd::Failure(TIERD_E_INVALID,
+                             name + " has a number that is not a neuron of " + host_.site(before).name);
       site.parents.add(parent < 0 ? host_.site(before).n : static_cast<uint32_t>(parent));
     }
   }
@@ -341,6 +340,7 @@ class StateTable {
 
 TIERD_PLUGIN(tierd::with_manual(
     tierd::with_params(tierd::predictor<StateTable>("state-table", "1.0",
-                                                    "four bits a neuron, and what fired before it (Hermes)"),
+                                                    "predicts by a state of four bits for each neuron, and "
+                                                    "by the neurons that fired before it (Hermes)"),
                        kParams),
     kManual))

@@ -52,7 +52,7 @@ class Allocation {
       const std::string name = std::string(site.name) + ".lost";
       if (!host.has_tensor(name.c_str())) {
         throw Failure(TIERD_E_UNSUPPORTED,
-                      "allocation = measured needs the tables of tier-profile --thresholds: "
+                      "allocation = measured needs tables that tier profile --thresholds writes, but "
                       "predictor.tensors has no '" +
                           name + "'");
       }

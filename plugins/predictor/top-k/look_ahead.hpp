@@ -27,18 +27,17 @@ namespace tierd {
 
 constexpr tierd_param kLookAheadParams[] = {
     text("ahead", "measured", "measured|all|none",
-         "of which operators the next layers' channels are read ahead: those that SITE.ahead of the tables "
-         "tells to be "
-         "foreseen well enough, or without tables those fed by the residual stream, qkv and up; all; none"),
+         "operators whose channels are prefetched for the next layers: measured, those with enough precision "
+         "by SITE.ahead of the tables, or without tables those whose input is the residual stream, qkv and "
+         "up; all; none"),
     text("ahead_from", "first", "first|last",
-         "which layer of a group the next group is foreseen from: the first leaves more time, the last is "
-         "more like "
-         "what follows"),
+         "layer of a group from which the next group is predicted: the first leaves more time, the last is "
+         "more precise"),
     number("least_precision", "0.7", 0, 1,
-           "with tables: of what is read ahead, the share that should be used"),
+           "with tables: minimum share of the prefetched channels that are used"),
     number("over_fetch", "0", -1, 4,
-           "how many channels are read ahead beyond as many as this layer uses, as a share; below 0, as "
-           "many fewer: the surest"),
+           "number of channels to prefetch beyond the number that this layer uses, as a share of that "
+           "number; below 0: fewer, the most probable ones"),
 };
 
 class LookAhead {
@@ -124,7 +123,8 @@ class LookAhead {
     const tierd_tensor_view precision = host.tensor(table.c_str());
     // The table has one dimension, because plugins cannot read matrices.
     if (precision.n_dims != 1 || precision.dims[0] % kLevels != 0)
-      throw Failure(TIERD_E_INVALID, table + " should be " + std::to_string(kLevels) + " shares a distance");
+      throw Failure(TIERD_E_INVALID,
+                    table + " should be " + std::to_string(kLevels) + " shares for each distance");
     if (distance * kLevels > precision.dims[0]) return false;
     const auto level =
         static_cast<uint64_t>(std::lround(std::clamp(sparsity * 10, 1.0, double{kLevels}))) - 1;

@@ -32,19 +32,19 @@ namespace {
 
 constexpr tierd_param kParams[] = {
     tierd::lossy(tierd::number("sparsity", "0.5", 0, 1,
-                               "share of an operator's inputs that is left out; 0 leaves out zeros alone")),
-    tierd::lossy(tierd::text(
-        "allocation", "uniform", "uniform|measured",
-        "whether every operator leaves out that share, or each its own, so that the least is lost "
-        "for as many bytes (SITE.lost of the tables); for models with ReLU, with SiLU more is lost")),
+                               "share of an operator's inputs that is left out; 0: only zeros are")),
+    tierd::lossy(tierd::text("allocation", "uniform", "uniform|measured",
+                             "uniform: every operator leaves out that share; measured: each has a share of "
+                             "its own, with the smallest loss for the same bytes (SITE.lost of the tables), "
+                             "for models with ReLU; with SiLU it loses more")),
     tierd::lossy_by_memory(tierd::text(
         "mask", "largest", "largest|cache-aware",
-        "whether exactly the largest inputs are used, or all that is resident and of the rest what is read "
-        "in the least time, so that as much of the inputs' energy is used")),
+        "largest: exactly the largest inputs are used; cache-aware: all resident ones, and of the rest those "
+        "that are read in the shortest time, until as much of the inputs' energy is used")),
     tierd::lossy(tierd::number(
         "missing_ahead", "0", 0, 1,
-        "with a cache-aware mask: of what an operator has read for the last token, the share that is read "
-        "ahead for the next one, the first of its missing channels; for stores with an order by rate")),
+        "with a cache-aware mask: number of missing channels to prefetch for the next token, as a share of "
+        "those that the operator read for the last one; the first ones, for stores with an order by rate")),
     tierd::kLookAheadParams[0],
     tierd::kLookAheadParams[1],
     tierd::kLookAheadParams[2],
@@ -52,12 +52,13 @@ constexpr tierd_param kParams[] = {
 };
 
 constexpr const char* kManual =
-    "Needs a store of layout channel-group. Without tables exactly this share of each row's inputs is left "
-    "out; with them (predictor.tensors) what lies below the thresholds that were measured on a text, this "
-    "share on the mean. A cache-aware mask wants a cache whose content does not follow what is used: with "
-    "pinned the most used channels stay, if the store has them in that order. Its text differs with the "
-    "memory, with the disk, and with the rows that are computed together. "
-    "Where nothing is left out (sparsity 0), reading ahead brings all of the next layers.";
+    "Needs a store of layout channel-group. Without tables exactly the share `sparsity` of each row's inputs "
+    "is left out. With tables (predictor.tensors) the inputs below thresholds are left out, which were "
+    "measured on a text and leave out this share on average. Use a cache-aware mask with a cache whose "
+    "content does not depend on use: pinned keeps the most used channels, if the store has them in that "
+    "order. With this mask the generated text depends on the memory, on the disk, and on the rows that are "
+    "computed together. Where nothing is left out (sparsity 0), all channels of the next layers are "
+    "prefetched.";
 
 class TopK {
  public:
@@ -75,10 +76,9 @@ class TopK {
       sites_[s] = {site.n, true, sparsity_[s], threshold_of(host, site, sparsity_[s])};
     }
     if (!any && host.n_sites() != 0)
-      throw tierd::Failure(
-          TIERD_E_UNSUPPORTED,
-          "no site is cut into channels: --set model.layout=channel-group cuts them so; --set "
-          "predictor.name=dense leaves nothing out");
+      throw tierd::Failure(TIERD_E_UNSUPPORTED,
+                           "no site is cut into channels; use --set model.layout=channel-group, or compute "
+                           "all neurons with --set predictor.name=dense");
   }
 
   // A cache-aware mask of several rows uses all channels that any of them needs.
@@ -159,5 +159,6 @@ class TopK {
 }  // namespace
 
 TIERD_PLUGIN(tierd::with_manual(
-    tierd::with_params(tierd::predictor<TopK>("top-k", "1.0", "the inputs of largest magnitude"), kParams),
+    tierd::with_params(
+        tierd::predictor<TopK>("top-k", "1.0", "computes from the inputs of largest magnitude"), kParams),
     kManual))

@@ -29,19 +29,17 @@ namespace {
 constexpr double kRounding = 1e-6;  // tolerance for a sum of decimals
 
 constexpr tierd_param kParams[] = {
-    tierd::lossy(
-        tierd::text("ratios", "25/25/50", nullptr,
-                    "of a hundred neurons so many are used in each edition of their site, the best first; "
-                    "tier-profile --search-ratio finds them")),
+    tierd::lossy(tierd::text("ratios", "25/25/50", nullptr,
+                             "per cent of the neurons used in each edition of their site, the best first; "
+                             "tier profile --search-ratio finds them")),
     tierd::lossy(tierd::number(
         "margin", "0", 0, 1,
-        "a neuron keeps its edition of the token before while it ranks within so large a share of all "
-        "from those of that edition; 0: its rank alone decides (the paper)")),
+        "hysteresis: a neuron keeps its edition of the token before while its rank is within this share of "
+        "all neurons of that edition's ranks; 0: the rank alone decides, as in the paper")),
 };
 
 constexpr const char* kManual =
-    "Needs a store with several editions (model.editions, tier-convert --editions) and a predictor that "
-    "gives "
+    "Needs a store with several editions (model.editions, tier convert --editions) and a predictor with "
     "scores, such as low-rank. 100/0/0 is lossless.";
 
 [[noreturn]] void refuse(const std::string& ratios, const std::string& why) {
@@ -74,14 +72,13 @@ class Mixed {
       other = other || (host.site(s).n_editions > 1 && host.site(s).n_editions != shares_.size());
     }
     if (host.n_sites() != 0 && !any)
-      throw tierd::Failure(
-          TIERD_E_UNSUPPORTED,
-          "every site has one edition, so that nothing is mixed: --set model.editions=q8_0,q4_0 "
-          "stores three of a model in 16 bits; --set quantizer.name=plain mixes nothing");
+      throw tierd::Failure(TIERD_E_UNSUPPORTED,
+                           "every site has one edition only; store three of a model in 16 bits with --set "
+                           "model.editions=q8_0,q4_0, or use one with --set quantizer.name=plain");
     if (other)
-      host.log(
-          TIERD_LOG_WARNING,
-          "some sites have another number of editions than there are ratios: their last one takes the rest");
+      host.log(TIERD_LOG_WARNING,
+               "some sites have another number of editions than quantizer.ratios has values; their last "
+               "edition gets the rest");
   }
 
   // Scores are not needed if all neurons are used in one edition.
@@ -225,7 +222,6 @@ class Mixed {
 }  // namespace
 
 TIERD_PLUGIN(tierd::with_manual(
-    tierd::with_params(tierd::quantizer<Mixed>("mixed", "1.0",
-                                               "the better a neuron ranks, the more bits it is used with"),
+    tierd::with_params(tierd::quantizer<Mixed>("mixed", "1.0", "uses neurons of higher rank in more bits"),
                        kParams),
     kManual))

@@ -13,4 +13,4 @@ class Plain {
 
 }  // namespace
 
-TIERD_PLUGIN(tierd::quantizer<Plain>("plain", "1.0", "as the store has it"))
+TIERD_PLUGIN(tierd::quantizer<Plain>("plain", "1.0", "uses the best edition of the store"))

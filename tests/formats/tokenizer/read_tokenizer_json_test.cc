@@ -33,8 +33,8 @@ TEST(TokenizerJson, PartsThatAreNotThere) {
   EXPECT_THAT(error_of(""), HasSubstr("not valid JSON: parse error at line 1, column 1"));
   EXPECT_THAT(error_of("{"), HasSubstr("not valid JSON: parse error at line 1, column 2"));
   EXPECT_EQ(error_of("[]"), "found [], expected an object");
-  EXPECT_EQ(error_of("{}"), "has no model; expected a tokenizer.json");
-  EXPECT_EQ(error_of(R"({"model": {"type": "Unigram"}})"), "model.type is \"Unigram\"; known is BPE");
+  EXPECT_EQ(error_of("{}"), "the key model is missing; expected a tokenizer.json");
+  EXPECT_EQ(error_of(R"({"model": {"type": "Unigram"}})"), "model.type is \"Unigram\"; supported is BPE");
   EXPECT_EQ(error_of(R"({"model": {"type": "BPE"}})"), "model.vocab or model.merges is missing");
   EXPECT_EQ(error_of(R"({"model": {"type": "BPE", "vocab": [], "merges": []}})"),
             "model.vocab: expected an object, found array");
@@ -49,7 +49,7 @@ TEST(TokenizerJson, NestingIsBounded) {
   for (int i = 0; i < 100000; ++i) objects += R"({"a":)";
   EXPECT_EQ(error_of(objects), "JSON nested deeper than 64 levels");
   EXPECT_EQ(error_of(R"({"a": ")" + std::string(1000, '[') + R"("})"),
-            "has no model; expected a tokenizer.json");
+            "the key model is missing; expected a tokenizer.json");
 }
 
 TEST(TokenizerJson, WrongIds) {
@@ -104,36 +104,37 @@ TEST(TokenizerJson, RefusesWhatWouldChangeTheTokens) {
     return error_in(root);
   };
   EXPECT_EQ(changed("gpt2.json", "/normalizer", {{"type", "Lowercase"}}),
-            "normalizer \"Lowercase\" is not known");
+            "normalizer \"Lowercase\" is not supported");
   EXPECT_EQ(changed("gpt2.json", "/normalizer", {{"type", "NFC"}}), "none");
   EXPECT_EQ(changed("gpt2.json", "/pre_tokenizer/add_prefix_space", true),
-            "pre_tokenizer ByteLevel: add_prefix_space is not known");
+            "pre_tokenizer ByteLevel: add_prefix_space is not supported");
   EXPECT_EQ(changed("gpt2.json", "/pre_tokenizer", {{"type", "Whitespace"}}),
-            "pre_tokenizer \"Whitespace\" is not known; expected ByteLevel or Metaspace");
+            "pre_tokenizer \"Whitespace\" is not supported; expected ByteLevel or Metaspace");
   EXPECT_EQ(changed("gpt2.json", "/model/end_of_word_suffix", "</w>"),
-            "model.end_of_word_suffix is not known");
+            "model.end_of_word_suffix is not supported");
   EXPECT_NE(changed("gpt2.json", "/model/ignore_merges", true)
-                .find("pre_tokenizer \"ByteLevel\" with model.ignore_merges is not one of those known"),
+                .find("pre_tokenizer \"ByteLevel\" with model.ignore_merges is not supported; supported are"),
             std::string::npos);
   EXPECT_NE(changed("qwen2.json", "/pre_tokenizer/pretokenizers/0/pattern/Regex", "x+")
-                .find("is not one of those known"),
+                .find("is not supported; supported are"),
             std::string::npos);
   EXPECT_EQ(changed("llama.json", "/normalizer", nullptr),
-            "neither byte-level nor written with \"▁\" for spaces");
+            "has neither a pre_tokenizer ByteLevel nor a normalizer that writes spaces as \"▁\"; expected "
+            "one of them");
   EXPECT_EQ(changed("llama.json", "/normalizer/normalizers/0/prepend", "x"),
-            "normalizer \"Prepend\" is not known");
+            "normalizer \"Prepend\" is not supported");
 }
 
 TEST(TokenizerJson, MergesThatScoresCannotTell) {
   json root = golden("llama.json");
   json& merges = root["model"]["merges"];
   merges.erase(merges.size() - 1);
-  EXPECT_NE(error_in(root).find("not made from a sentencepiece model"), std::string::npos);
+  EXPECT_NE(error_in(root).find("of them; expected the merges of a sentencepiece model"), std::string::npos);
   // Two ways to the same piece, with another piece's merge between them.
   root["model"]["merges"] = {"a b", "ab c", "b c", "a bc"};
   root["model"]["vocab"] = {{"<unk>", 0}, {"a", 1}, {"b", 2}, {"c", 3}, {"ab", 4}, {"bc", 5}, {"abc", 6}};
   root["added_tokens"] = json::array();
-  EXPECT_EQ(error_in(root), "model.merges[3]: the merges that make \"abc\" do not follow each other");
+  EXPECT_EQ(error_in(root), "model.merges[3]: the merges that result in \"abc\" are not consecutive");
   root["model"]["merges"] = {"a b", "b c", "ab c", "a bc"};
   EXPECT_EQ(error_in(root), "none");
 }

@@ -92,8 +92,8 @@ TEST(SentencePieceModel, RefusesOtherModels) {
   };
   const std::string whole = read_text(kGoldenFolder + "plain.model");
   EXPECT_EQ(error(whole), "none");
-  EXPECT_EQ(error(""), "not a whole sentencepiece model");
-  EXPECT_EQ(error("hello"), "not a whole sentencepiece model");
+  EXPECT_EQ(error(""), "is not a complete sentencepiece model");
+  EXPECT_EQ(error("hello"), "is not a complete sentencepiece model");
   // The last field of a kind counts: a trainer whose model_type is unigram, a normalizer with a map.
   EXPECT_NE(error(whole + "\x12\x02\x18\x01").find("not a BPE model"), std::string::npos);
   EXPECT_NE(error(whole + "\x1a\x03\x12\x01x").find("character map"), std::string::npos);
@@ -113,8 +113,8 @@ TEST(TokenizerFile, IsKnownByItsContent) {
   EXPECT_EQ(read("c", tiny_bin()), "none");
   EXPECT_EQ(read("d", ""), "is empty");
   EXPECT_NE(read("e", "IQ== 0\nIg== 1\n").find("tiktoken"), std::string::npos);
-  EXPECT_NE(read("f", "GGUF\x03").find("is no tokenizer file"), std::string::npos);
-  EXPECT_NE(read("g", "x").find("is no tokenizer file"), std::string::npos);
+  EXPECT_NE(read("f", "GGUF\x03").find("is not a tokenizer file"), std::string::npos);
+  EXPECT_NE(read("g", "x").find("is not a tokenizer file"), std::string::npos);
 }
 
 TEST(TokenizerFile, FindsTheMergesBesideTheVocabulary) {

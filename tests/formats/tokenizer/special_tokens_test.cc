@@ -73,8 +73,9 @@ TEST(SpecialTokens, ErrorsNameFileAndKey) {
   };
   EXPECT_EQ(error("tokenizer_config.json", R"({"bos_token": "<x>"})"),
             "tokenizer_config.json: bos_token: \"<x>\" is not in the vocabulary");
-  EXPECT_EQ(error("tokenizer_config.json", R"({"chat_template": 3})"),
-            "tokenizer_config.json: chat_template: expected a text, or a list of named ones");
+  EXPECT_EQ(
+      error("tokenizer_config.json", R"({"chat_template": 3})"),
+      "tokenizer_config.json: chat_template: expected a string, or a list of objects with name and template");
   EXPECT_EQ(error("tokenizer_config.json", R"({"eos_token": 3})"),
             "tokenizer_config.json: eos_token: expected the token's text, found number");
   EXPECT_EQ(error("tokenizer_config.json", R"({"add_bos_token": "yes"})"),

@@ -65,7 +65,7 @@ TEST(Routing, BadLinesAreNamed) {
   const std::string csv = kCsv;
   const auto with = [&](const std::string& last) { return csv + last + "\n"; };
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {with("0,1,3,0,0,3"), "routing:13: 6 fields, there are 9 columns"},
+      {with("0,1,3,0,0,3"), "routing:13: 6 fields, expected one for each of 9 columns"},
       {with("0,1,3,0,0,three,0.1,0,0"), "routing:13: expert is 'three', expected a number"},
       {with("0,1,3,0,0,-1,0.1,0,0"), "routing:13: expert is '-1'"},
       {with("0,1,3,99999,0,1,0.1,0,0"), "routing:13: layer is '99999', expected a number up to 4095"},
@@ -73,7 +73,8 @@ TEST(Routing, BadLinesAreNamed) {
       {with("0,1,2,0,1,3,0.1,0,0"), "routing:13: expert 3 is chosen twice"},
       {with("0,0,2,0,1,4,0.1,0,0"),
        "routing:13: phase is 0, another line of turn 0 and step 2 has the other"},
-      {with("0,1,3,0,0,8,0.1,0,0"), "routing:13: expert 8 was chosen, of 8 that a layer has"},
+      {with("0,1,3,0,0,8,0.1,0,0"),
+       "routing:13: expert 8 was chosen, expected a number below the 8 of a layer"},
       {"# n_expert=many\n", "routing:1: n_expert is 'many', expected a number"},
       {"# n_expert=0\n", "routing:1: n_expert is 0, expected 1 to"},
       {"# layer=0 expert_bytes=4294967296\nstep,layer,expert\n0,0,0\n",
@@ -86,12 +87,13 @@ TEST(Routing, BadLinesAreNamed) {
        "a file of 37 bytes"},
       {"a,b,c\n1,2,3\n", "routing:1: no column 'step' among: a,b,c"},
       {"", "routing:0: the line with the columns' names is missing"},
-      {csv.substr(0, csv.find("0,1,1")), "routing: no token that was generated"},
+      {csv.substr(0, csv.find("0,1,1")), "routing: has no generated token"},
       {"{\"tok\": 1}", "routing:1: expected a JSON object with a list \"layers\""},
       {"{\"layers\": [[1]]}\n{\"layers\": [[1]", "routing:2: expected a JSON object"},
       {"{\"layers\": []}", "routing:1: 0 layers, expected 1 to"},
-      {"{\"layers\": [[1]]}\n{\"layers\": [[1], [2]]}", "routing:2: 2 layers, the first line has 1"},
-      {"{\"layers\": [7]}", "routing:1: a layer is no list"},
+      {"{\"layers\": [[1]]}\n{\"layers\": [[1], [2]]}",
+       "routing:2: 2 layers, expected 1 as in the first line"},
+      {"{\"layers\": [7]}", "routing:1: a layer is not a list of experts"},
       {"{\"layers\": [[-7]]}", "routing:1: an expert is -7"},
       {"{\"layers\": [[70000]]}", "routing:1: an expert is 70000"},
       {"{\"layers\": [[1, 1]]}", "routing:1: expert 1 is chosen twice"},
@@ -198,7 +200,7 @@ TEST(Routing, CachesAgainstWhatIsPossible) {
                             strategies_on(plugin_path(config)))
                   .error()
                   .line(),
-              HasSubstr("room is given by --memory"));
+              HasSubstr("set the room with --memory"));
 }
 
 }  // namespace

@@ -242,7 +242,7 @@ TEST(ChannelSource, RefusesOtherShapes) {
   EXPECT_THAT(refused([](ModelConfig& c) { c.position = PositionKind::learned; }),
               HasSubstr("rotary positions"));
   EXPECT_THAT(refused([](ModelConfig& c) { c.vocab_size = kFirstPlantedWord; }), HasSubstr("too small"));
-  EXPECT_THAT(refused([](ModelConfig& c) { c.d_ff = 300; }), HasSubstr("not a multiple of 32"));
+  EXPECT_THAT(refused([](ModelConfig& c) { c.d_ff = 300; }), HasSubstr("needs a multiple of 32"));
 }
 
 TEST(ChannelProfileFile, ErrorsNameTheLine) {

@@ -165,7 +165,7 @@ TEST_F(PruneModel, WhatCannotBePrunedIsALine) {
               HasSubstr("is a mixture of experts"));
   EXPECT_THAT(
       line(MemorySource(small_opt(), Encoding::f32), options_of(PruneMethod::wanda, *parse_groups("3:7"))),
-      HasSubstr("layers.0.q have 72 inputs, which --nm cannot divide into groups of 7"));
+      HasSubstr("the rows of layers.0.q have 72 inputs, expected a multiple of the 7 of --nm"));
   MemorySource broken(small_llama(), Encoding::f32);
   broken.broken_tensor = "layers.1.up";
   EXPECT_THAT(line(broken, options_of(PruneMethod::wanda)), HasSubstr("layers.1.up cannot be read"));

@@ -133,7 +133,8 @@ TEST(PlayedRun, SaysWhichRunIsWrong) {
   EXPECT_THAT(play_run(run).error().line(), HasSubstr("hermes-falcon-40b"));
   run = flash();
   run.configuration = "naive";
-  EXPECT_THAT(play_run(run).error().line(), HasSubstr("activity: nothing of layout 'row'"));
+  EXPECT_THAT(play_run(run).error().line(),
+              HasSubstr("activity: layout 'row' has no neurons that could be inactive"));
 }
 
 }  // namespace

@@ -103,7 +103,7 @@ TEST_F(ActivationsTest, WhatDoesNotFitTheModel) {
                 file.add_f32(kX, {4, 3}, 1);
                 file.add_f32(kContribution, {3, 5}, 1);
               }),
-              AllOf(HasSubstr(kContribution), HasSubstr("3 tokens, the tensors before it have 4")));
+              AllOf(HasSubstr(kContribution), HasSubstr("3 tokens, expected 4 as in the tensors before it")));
   EXPECT_THAT(refused([](auto& file) {
                 file.add(kX, "BF16", {4, 3}, std::string(24, '\0'));
               }),

@@ -186,7 +186,7 @@ TEST_F(LayerTrainerTest, ARateThatIsTooHighIsNamed) {
   const auto trained = train(1);
   ASSERT_EQ(trained.code(), Code::invalid_argument);
   EXPECT_THAT(trained.error().line(),
-              HasSubstr("--learning-rate: in layer 5, epoch 1, the loss is no number"));
+              HasSubstr("--learning-rate: in layer 5, epoch 1, the loss is not a number"));
 }
 
 }  // namespace

@@ -131,11 +131,11 @@ TEST_F(TierTrain, WhatCannotBeTrainedOn) {
   EXPECT_THAT(with(sound, {"--rank", "33"}), HasSubstr("--rank: '33' is a rank of 33, expected 1 to 32"));
   EXPECT_THAT(with(sound, {"--rank", "0=4"}), HasSubstr("--rank: layer 1 is not named"));
   EXPECT_THAT(with(sound, {"--learning-rate", "0"}), HasSubstr("--learning-rate"));
-  EXPECT_THAT(with(sound, {"--held-out", "nan"}), HasSubstr("--held-out: Value nan is no number"));
+  EXPECT_THAT(with(sound, {"--held-out", "nan"}), HasSubstr("--held-out: Value nan is not a number"));
   EXPECT_THAT(with(sound, {"--threshold", "1"}), HasSubstr("--threshold"));
   EXPECT_THAT(with(sound, {"--dtype", "q4_0"}), HasSubstr("--dtype"));
   EXPECT_THAT(with(sound, {"--threshold", "0.5", "--sweep"}), HasSubstr("excludes"));
-  EXPECT_THAT(refused({"predictor", kOpt, sound, "-o", sound}), HasSubstr("holds the activations"));
+  EXPECT_THAT(refused({"predictor", kOpt, sound, "-o", sound}), HasSubstr("is the file of activations"));
   EXPECT_THAT(with("/nowhere/a.safetensors"), HasSubstr("/nowhere/a.safetensors"));
   EXPECT_THAT(with(folder().write("none", "not one")), HasSubstr("none"));
 
@@ -157,7 +157,7 @@ TEST_F(TierTrain, WhatCannotBeTrainedOn) {
     single.add_f32(layer + std::string(".contribution"), {1, 128}, 1);
   }
   EXPECT_THAT(with(folder().write("single", single.bytes())),
-              HasSubstr("1 tokens, of which 1 are to be held out: none is left to train on"));
+              HasSubstr("1 tokens, of which 1 are held out; none is left to train on"));
   SafetensorsBuilder unreal = activations_of(kOpt);
   const uint64_t at = unreal.header["layers.1.ffn.contribution"]["data_offsets"][0];
   unreal.data.replace(at + 2 * 128 + 6, 2, "\xff\x7f");
@@ -200,13 +200,13 @@ TEST_F(TierTrain, JudgesPredictorsFromLayersAway) {
     return refused({"judge", kOpt, recorded, folder().write("wrong", file.bytes())});
   };
   EXPECT_THAT(refused({"judge", kOpt, recorded, made, "--ahead", "2"}),
-              HasSubstr("--ahead: no layer of 2 with a predictor lies 2 behind another"));
+              HasSubstr("--ahead: no layer of 2 with a predictor is 2 layers after another"));
   EXPECT_THAT(with(tables(4, 100)), HasSubstr("\"layers.0.ffn.b\": shape [100, 4], expected [128, 4]"));
   EXPECT_THAT(with(tables(200, 128)), HasSubstr("rank 200, expected 1 to 128"));
   SafetensorsBuilder lacking = tables(4, 128);
   lacking.header["layers.2.ffn.b"] = lacking.header["layers.1.ffn.b"];
   lacking.header.erase("layers.1.ffn.b");
-  EXPECT_THAT(with(lacking), HasSubstr("layers.1.ffn.a and layers.1.ffn.b belong together"));
+  EXPECT_THAT(with(lacking), HasSubstr("one of layers.1.ffn.a and layers.1.ffn.b is missing"));
   EXPECT_THAT(with(activations_of(kOpt)), HasSubstr("has no tensor \"layers.N.ffn.a\""));
   SafetensorsBuilder whole_numbers = tables(4, 128);
   whole_numbers.header["layers.0.ffn.a"]["dtype"] = "I32";

@@ -100,15 +100,18 @@ TEST(Bitmap, RefusesWhatItsBitsDoNotSay) {
     const Status status = decompress(bitmap, bytes, back);
     return status.ok() ? std::string() : status.error().line();
   };
-  EXPECT_THAT(refusal(std::span(packed).first(5)), HasSubstr("has 5 bytes, expected at least 13 of bits"));
-  EXPECT_THAT(refusal(std::span(packed).first(packed.size() - 2)), HasSubstr("its bits say more"));
-  EXPECT_THAT(refusal(std::span(packed).first(packed.size() - 1)), HasSubstr("its bits say more"));
+  EXPECT_THAT(refusal(std::span(packed).first(5)),
+              HasSubstr("has 5 bytes, expected at least 13 for its bits"));
+  EXPECT_THAT(refusal(std::span(packed).first(packed.size() - 2)),
+              HasSubstr("bytes, fewer than its bits require"));
+  EXPECT_THAT(refusal(std::span(packed).first(packed.size() - 1)),
+              HasSubstr("bytes, fewer than its bits require"));
   auto longer = packed;
   longer.push_back(std::byte{0});
-  EXPECT_THAT(refusal(longer), HasSubstr("its bits say"));
+  EXPECT_THAT(refusal(longer), HasSubstr("bytes, fewer than its bits require"));
   auto beyond = packed;
   beyond[12] |= std::byte{0x80};
-  EXPECT_THAT(refusal(beyond), HasSubstr("bits behind the last of its 100 elements"));
+  EXPECT_THAT(refusal(beyond), HasSubstr("has bits set after the last of its 100 elements"));
 }
 
 }  // namespace

@@ -121,7 +121,7 @@ TEST(SamplerChain, IsReadAsLlamaCppReadsIt) {
     return parse_samplers(text, "--samplers").error().line();
   };
   EXPECT_THAT(refused("top_k;mirostat"),
-              testing::HasSubstr("--samplers: 'mirostat' is no sampler; expected"));
+              testing::HasSubstr("--samplers: 'mirostat' is not a sampler; expected names from"));
   EXPECT_THAT(refused("top_k;top_k"), testing::HasSubstr("'top_k' is named twice"));
   EXPECT_THAT(refused("kk"), testing::HasSubstr("named twice"));
   EXPECT_THAT(refused("top_k;penalties"), testing::HasSubstr("expected first"));

@@ -156,7 +156,8 @@ TEST(SentencePieceBpe, RefusesBrokenVocabularies) {
   EXPECT_EQ(error_of(vocab), "bad.gguf: the score of token 5 is not a number");
   vocab = tiny_vocab(kPieces);
   vocab.pieces[5] = "<0xZZ>";
-  EXPECT_EQ(error_of(vocab), "bad.gguf: byte token 5 is \"<0xZZ>\"; expected each of <0x00> to <0xFF> once");
+  EXPECT_EQ(error_of(vocab),
+            "bad.gguf: byte token 5 is \"<0xZZ>\"; expected each of <0x00> to <0xFF> exactly once");
   vocab = tiny_vocab(kPieces, false);
   vocab.unknown = kNoToken;
   EXPECT_NE(error_of(vocab).find("neither 256 byte tokens nor an unknown token"), std::string::npos);

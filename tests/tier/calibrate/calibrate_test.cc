@@ -79,7 +79,7 @@ TEST(Calibrate, TableFitsAScreen) {
   const std::string table = to_table(some_machine());
   EXPECT_LT(std::ranges::count(table, '\n'), 24);
   EXPECT_NE(table.find("1 MiB x 4 come within 5 %"), std::string::npos) << table;
-  EXPECT_NE(table.find("one read of 16 KiB alone: 180 us (mean 250) where nobody has read before, 76 us "
+  EXPECT_NE(table.find("one read of 16 KiB alone: 180 us (mean 250) for the first time, 76 us "
                        "(mean 80) again\n"),
             std::string::npos)
       << table;

@@ -109,15 +109,20 @@ TEST(CodecConformance, ASoundOneKeepsTheRules) {
 }
 
 TEST(CodecConformance, EveryMistakeIsCaught) {
-  EXPECT_THAT(Runs<Mistake::bound_of_text>::broken(), HasSubstr("none but those that must be refused fails"));
+  EXPECT_THAT(Runs<Mistake::bound_of_text>::broken(),
+              HasSubstr("no call throws, and only calls that must be refused fail"));
   EXPECT_THAT(Runs<Mistake::writes_beyond_room>::broken(), HasSubstr("too little room is refused"));
   EXPECT_THAT(Runs<Mistake::goes_by_its_history>::broken(), HasSubstr("the same calls and seed"));
   EXPECT_THAT(Runs<Mistake::needs_its_parameters>::broken(), HasSubstr("any instance expands"));
-  EXPECT_THAT(Runs<Mistake::minds_what_is_behind>::broken(), HasSubstr("whatever lies behind it"));
-  EXPECT_THAT(Runs<Mistake::takes_what_is_short>::broken(), HasSubstr("what is cut short is refused"));
+  EXPECT_THAT(Runs<Mistake::minds_what_is_behind>::broken(),
+              HasSubstr("expand: restores the compressed bytes, whatever follows them"));
+  EXPECT_THAT(Runs<Mistake::takes_what_is_short>::broken(),
+              HasSubstr("expand: truncated input is refused (TIERD_E_INVALID)"));
   EXPECT_THAT(Runs<Mistake::takes_another_size>::broken(), HasSubstr("more or fewer bytes is refused"));
   EXPECT_THAT(Runs<Mistake::writes_beyond_the_neuron>::broken(), HasSubstr("within the arrays"));
-  EXPECT_THAT(Runs<Mistake::throws>::broken(), HasSubstr("taken or refused (TIERD_E_INVALID)"));
+  EXPECT_THAT(
+      Runs<Mistake::throws>::broken(),
+      HasSubstr("expand: bytes that were never compressed are accepted or refused (TIERD_E_INVALID)"));
 }
 
 }  // namespace

@@ -135,10 +135,9 @@ TEST(Conformance, APluginThatNeedsTensorsIsTriedWithThem) {
   static constexpr tierd_plugin kPlugin = predictor<Multiplying>("multiplying", "1.0", "");
   const StrategyChoice choice = {&kPlugin, "", *Parameters::read(kPlugin, {}), nullptr};
   SuiteOptions options;
-  EXPECT_THAT(
-      broken_rules(choice, options),
-      testing::StartsWith("BROKEN  an instance can be made of whatever its parameters allow: predictor "
-                          "'multiplying': could not be created: there is no tensor 'matrix'"));
+  EXPECT_THAT(broken_rules(choice, options),
+              testing::StartsWith("BROKEN  an instance can be created with any allowed parameters: predictor "
+                                  "'multiplying': could not be created: there is no tensor 'matrix'"));
   const TempFolder folder;
   for (const bool fits : {true, false}) {
     std::string values;
@@ -150,10 +149,11 @@ TEST(Conformance, APluginThatNeedsTensorsIsTriedWithThem) {
     file.add(fits ? "matrix" : "another", "F32", {17, 3}, values);
     options.tensors = *PluginTensorFile::open(folder.write("matrix.safetensors", file.bytes()))->read();
     const std::string broken = broken_rules(choice, options);
-    EXPECT_EQ(broken, fits ? ""
-                           : "BROKEN  an instance can be made with the tensors, for some sites: refused "
-                             "everywhere: predictor 'multiplying': could not be created: there is no tensor "
-                             "'matrix'\n");
+    EXPECT_EQ(
+        broken,
+        fits ? ""
+             : "BROKEN  an instance can be created with the tensors, for some sites: refused everywhere: "
+               "predictor 'multiplying': could not be created: there is no tensor 'matrix'\n");
   }
 }
 

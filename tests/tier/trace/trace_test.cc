@@ -305,7 +305,7 @@ TEST_F(Traces, AnOracleKnowsWhatWasRecorded) {
 
   // Without a recording the oracle is refused.
   config.predictor.tensors.clear();
-  EXPECT_THAT(make_runtime(config, quiet()).error().line(), HasSubstr("there is no recording for any site"));
+  EXPECT_THAT(make_runtime(config, quiet()).error().line(), HasSubstr("no site has a recording"));
 }
 
 // Also for a cache that is swapped in after the change, and for units with arenas of their own.

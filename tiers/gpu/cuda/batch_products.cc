@@ -76,7 +76,7 @@ Result<std::unique_ptr<BatchProducts>> BatchProducts::create(const ComputePlan& 
   outcome.then([&] { return allocate(scratch.results, batch->results_); });
   if (outcome.ok()) return batch;
   (void)cudaGetLastError();
-  return Error{Code::no_space, batch->name(), "finds no room for unpacked weights on the device"};
+  return Error{Code::no_space, batch->name(), "cannot allocate memory of the device for unpacked weights"};
 }
 
 uint32_t BatchProducts::groups_at_once(uint32_t n_in) const {

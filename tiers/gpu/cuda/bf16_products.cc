@@ -47,10 +47,10 @@ Result<std::unique_ptr<Bf16Products>> Bf16Products::create() {
                               sizeof workspace) == cublaslt::kSuccess &&
       library->set_preference(products->preference_, cublaslt::kReductionSchemes, &cublaslt::kNoReduction,
                               sizeof cublaslt::kNoReduction) == cublaslt::kSuccess;
-  if (!begun) return Error{Code::unsupported, library->name, "does not begin on this device"};
+  if (!begun) return Error{Code::unsupported, library->name, "cannot be initialized on this device"};
   if (allocate(kWorkspaceBytes, products->workspace_) != cudaSuccess) {
     (void)cudaGetLastError();
-    return Error{Code::no_space, library->name, "finds no room for its workspace on the device"};
+    return Error{Code::no_space, library->name, "cannot allocate memory of the device for its workspace"};
   }
   return products;
 }

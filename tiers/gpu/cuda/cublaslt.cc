@@ -31,7 +31,7 @@ Result<CublasLt> load_any() {
         find_function(library, "cublasLtMatmulAlgoCheck", lt.check) &&
         find_function(library, "cublasLtMatmul", lt.matmul))
       return lt;
-    return Error{Code::not_found, name, "lacks a function of cuBLASLt"};
+    return Error{Code::not_found, name, "lacks a function of cuBLASLt that is needed"};
   }
   return Error{Code::not_found, kLibraries[0], "cannot be loaded: " + why};
 }

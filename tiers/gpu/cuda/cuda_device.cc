@@ -65,7 +65,7 @@ Status CudaDevice::no_room(const std::string& what, uint64_t bytes) const {
   (void)cudaMemGetInfo(&free, &whole);
   return Error{Code::no_space, options_.table + ".capacity",
                what + " take " + bytes_text(bytes) + " of the device, which has " + bytes_text(free) +
-                   " of " + bytes_text(whole) + " free: lower it, or the context and the rows of a batch"};
+                   " of " + bytes_text(whole) + " free; set a lower capacity, context (-c) or batch (-ub)"};
 }
 
 Status CudaDevice::prepare(const ComputePlan& plan) {
@@ -74,7 +74,7 @@ Status CudaDevice::prepare(const ComputePlan& plan) {
   for (const auto& recoding : recodings_) {
     if (recoding && recoding->largest_piece() > Transfer::kBlockBytes) {
       return Error{Code::unsupported, options_.table + ".recode",
-                   "rows of these experts are too long to be encoded anew on their way"};
+                   "rows of these experts are too long to be recoded on their way; expected \"none\""};
     }
   }
   TIERD_TRY(open_signals());
@@ -92,26 +92,26 @@ Status CudaDevice::choose_device(const ComputePlan& plan) {
   int devices = 0;
   const cudaError_t counted = cudaGetDeviceCount(&devices);
   if (counted != cudaSuccess)
-    return unusable("no CUDA device answers (" + text_of(counted) +
-                    "): install a driver that has CUDA 13, or say \"host\"");
+    return unusable("no CUDA device is usable (" + text_of(counted) +
+                    "); install a driver with CUDA 13, or set \"host\"");
   if (options_.ordinal >= devices)
     return Error{Code::invalid_argument, options_.table + ".device",
-                 "there are " + std::to_string(devices) + " devices, numbered from 0"};
+                 "is too large: there are " + std::to_string(devices) + " devices, numbered from 0"};
   cudaDeviceProp properties{};
   Outcome outcome;
   outcome.then([&] { return cudaSetDevice(options_.ordinal); });
   outcome.then([&] { return cudaGetDeviceProperties(&properties, options_.ordinal); });
   if (!outcome.ok())
-    return unusable(device_name(options_.ordinal) + " does not answer (" + text_of(outcome.error()) + ")");
+    return unusable(device_name(options_.ordinal) + " is not usable (" + text_of(outcome.error()) + ")");
   backend_ = std::string("cuda, ") + properties.name + " (sm_" + std::to_string(properties.major) +
              std::to_string(properties.minor) + ")";
   if (properties.major < kLeastMajor)
     return unusable(std::string(properties.name) + " has compute capability " +
                     std::to_string(properties.major) + "." + std::to_string(properties.minor) +
-                    ", at least 8.0 is needed: say \"host\"");
+                    ", expected at least 8.0; set \"host\"");
   if (plan.attention.head_dim > kMostHeadDim)
     return unusable("heads of " + std::to_string(plan.attention.head_dim) +
-                    " values are not computed there, at most " + std::to_string(kMostHeadDim) + " are");
+                    " values are not supported by the GPU, expected at most " + std::to_string(kMostHeadDim));
   return {};
 }
 
@@ -163,7 +163,7 @@ Result<std::unique_ptr<BatchProducts>> CudaDevice::batch_products(const ComputeP
   }
   if (batch.code() == Code::no_space) return batch;
   say_once(options_.table + ": " + backend_ +
-           ": batches of many rows are multiplied by its own kernels: " + batch.error().line());
+           ": batches of many rows are multiplied by tierd's own kernels: " + batch.error().line());
   return std::unique_ptr<BatchProducts>();
 }
 

@@ -38,13 +38,13 @@ Result<CuFile> open_driver(const std::string& name) {
       !find_function(library, "cuFileRead", functions.read))
     return Error{Code::not_found, name, "lacks a function of cuFile: " + why_not_loaded()};
   if (const cufile::Error opened = open(); opened.code != 0)
-    return Error{Code::io_error, name, fmt::format("its driver does not open: error {}", opened.code)};
+    return Error{Code::io_error, name, fmt::format("its driver cannot be opened: error {}", opened.code)};
   cufile::DriverProperties properties;
   const bool told = properties_of(&properties).code == 0;
   const bool by_module = properties.major_version != 0 || properties.minor_version != 0;
   if (!told || (!by_module && (properties.supported & cufile::kPeerToPeer) == 0))
     return Error{Code::io_error, name,
-                 "has its compatibility mode alone, in which the host reads and copies"};
+                 "supports its compatibility mode only, in which the host reads and copies"};
   return functions;
 }
 
@@ -65,7 +65,7 @@ class File {
     if (entered.code == 0) return {};
     handle_ = nullptr;
     return Error{Code::io_error, path_,
-                 fmt::format("cuFile does not take this file: error {}", entered.code)};
+                 fmt::format("cuFile does not accept this file: error {}", entered.code)};
   }
   int32_t read(const DeviceRead& asked) {
     errno = 0;

@@ -56,7 +56,7 @@ Result<std::unique_ptr<CudaDirectPath>> CudaDirectPath::create(Target target) {
 }
 
 Result<DirectPath::OwnReads> CudaDirectPath::open(const std::string& path) {
-  if (target_.cufile.empty()) return Error{Code::unsupported, path, "no library of cuFile is named"};
+  if (target_.cufile.empty()) return Error{Code::unsupported, path, "no cuFile library is set"};
   TIERD_ASSIGN(const CuFile* const library, CuFile::load(target_.cufile));
   OwnReads reads;
   reads.way = "cuFile";
@@ -139,7 +139,7 @@ void CudaDirectPath::fail(Copied& copied, cudaError_t error) {
   copied.status = lost_ ? DoneStatus::lost : DoneStatus::internal;
   copied.error = static_cast<uint16_t>(error);
   if (std::exchange(said_, true)) return;
-  say(target_.name + " failed to copy what was read: " + text_of(error));
+  say(target_.name + " failed to copy a read into its memory: " + text_of(error));
 }
 
 size_t CudaDirectPath::poll(std::span<Copied> copied) {

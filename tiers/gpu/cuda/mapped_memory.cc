@@ -62,17 +62,17 @@ Result<std::unique_ptr<MappedMemory>> MappedMemory::reserve(uint64_t bytes, int 
   const DriverFunctions* const driver = driver_functions();
   if (driver == nullptr)
     return Error{Code::unsupported, "gpu",
-                 "the driver has no functions to map memory: a newer one is needed"};
+                 "the driver has no functions to map memory; install a newer driver"};
   std::unique_ptr<MappedMemory> memory(new MappedMemory(*driver, device));
   const CUmemAllocationProp prop = properties(device);
   size_t granularity = 0;
   if (driver->granularity(&granularity, &prop, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED) != CUDA_SUCCESS)
-    return Error{Code::unsupported, "gpu", "this device cannot map memory to addresses"};
+    return Error{Code::unsupported, "gpu", "this device cannot map its memory to addresses"};
   memory->piece_bytes_ = align_up(kLeastPiece, uint64_t{granularity});
   memory->size_ = align_up(std::max<uint64_t>(bytes, 1), memory->piece_bytes_);
   CUdeviceptr at = 0;
   if (driver->reserve(&at, memory->size_, memory->piece_bytes_, 0, 0) != CUDA_SUCCESS)
-    return Error{Code::no_space, "gpu", "the device has not so many addresses"};
+    return Error{Code::no_space, "gpu", "the device cannot reserve that many addresses"};
   memory->data_ = reinterpret_cast<std::byte*>(at);
   return memory;
 }

@@ -70,7 +70,7 @@ bool RegisteredMemory::enter(Pieces::iterator piece) {
   (void)cudaGetLastError();
   if (!std::exchange(told_, true)) {
     say(table_ + ": memory of the host cannot be registered with the device (" + text_of(error) +
-        "): what is moved from there goes through pinned blocks, which is slower");
+        "); neurons are moved from there through pinned blocks, which is slower");
   }
   return false;
 }
@@ -80,7 +80,7 @@ void RegisteredMemory::forget(Pieces::iterator first, Pieces::iterator last) {
   bool any = false;
   for (auto piece = first; piece != last; ++piece) {
     if (piece->second.state != Piece::State::registered) continue;
-    TIERD_CHECK_MSG(reading_ == 0, "pages go that a move reads from");
+    TIERD_CHECK_MSG(reading_ == 0, "pages are unregistered while a move reads from them");
     // This thread may not be the one that registered them.
     if (!std::exchange(any, true)) (void)cudaSetDevice(device_);
     (void)cudaHostUnregister(address(piece->first));

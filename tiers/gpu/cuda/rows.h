@@ -35,7 +35,8 @@ struct RowProduct {
   // Experts: the lines of unit number i of the list begin at i times this; 0: all units share the same lines.
   uint32_t x_lines = 0;
   uint32_t y_lines = 0;
-  // Which token uses which unit, [unit x mask_words]; results of units that a token does not use are 0.
+  // The tokens that use a unit, as bits, [unit x mask_words]; results of units that a token does not use are
+  // 0.
   const uint64_t* masks = nullptr;
   uint32_t mask_words = 0;
   // Experts: token t uses unit u if choice[t * ldc + u] is not 0. Tiles of tokens that do not are skipped.

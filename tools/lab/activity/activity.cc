@@ -99,7 +99,7 @@ Result<std::vector<SiteActivity>> read_activity(TraceReader& trace, bool measure
   if (some.empty()) {
     return Error{Code::invalid_argument, trace.path(),
                  measured ? "no decode step was measured: run with scheduler.measure_every"
-                          : "every decode step used all neurons: there is nothing to tell"};
+                          : "every decode step used all neurons, so there is no activity to show"};
   }
   return some;
 }

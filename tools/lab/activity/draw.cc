@@ -72,7 +72,7 @@ TraceHeader header_of(const ModelConfig& model, const ActivityProfile& profile, 
   for (const Edition& edition : header.sites.editions) {
     memory.arena_bytes += uint64_t{edition.n} * edition.slot_bytes;
     memory.reserved.push_back(edition.n);
-    const uint32_t run = std::min(edition.n, header.sites[edition.owner].run);
+    const uint32_t run = std::min(edition.n, header.sites[edition.owner].stretch);
     memory.block_bytes = std::max(memory.block_bytes, run * edition.slot_bytes);
   }
   memory.staging_offset = memory.arena_bytes;
@@ -115,7 +115,8 @@ Status write_drawn(const DrawOptions& options, const std::string& path) {
   TIERD_ASSIGN(const ActivityProfile profile, read_activity_profile(options.profile));
   TIERD_ASSIGN(const ModelConfig model, read_shape(options.shape));
   if (model.is_mixture())
-    return Error{Code::unsupported, options.shape, "is a mixture: its routers choose, not its neurons"};
+    return Error{Code::unsupported, options.shape,
+                 "is a mixture, whose routers choose experts; expected a model whose neurons fire or not"};
   TIERD_TRY(expect_memory(uint64_t{model.n_layers} * model.d_ff * kBytesOfNeuron,
                           fmt::format("drawing {} layers of {} neurons", model.n_layers, model.d_ff)));
   TIERD_ASSIGN(StickyActivity activity,

@@ -12,7 +12,8 @@ Result<std::unique_ptr<DrawnSets>> DrawnSets::create(const ActivityProfile& prof
                                                      uint32_t sequences, uint64_t seed) {
   if (std::ranges::any_of(model.sites, &Site::chosen)) {
     return Error{Code::unsupported, "activity",
-                 "is about networks whose neurons fire or not, and this is a mixture, whose routers choose"};
+                 "is supported for networks whose neurons fire or not, but this model is a mixture, whose "
+                 "routers choose experts"};
   }
   StickyActivity::Options options;
   options.seed = seed;
@@ -25,8 +26,9 @@ Result<std::unique_ptr<DrawnSets>> DrawnSets::create(const ActivityProfile& prof
     options.neurons.push_back(model.sites[site].n);
   }
   if (options.neurons.empty()) {
-    return Error{Code::invalid_argument, "activity",
-                 "nothing of layout 'row' is left out; expected model.layout neuron or channel-group"};
+    return Error{
+        Code::invalid_argument, "activity",
+        "layout 'row' has no neurons that could be inactive; expected model.layout neuron or channel-group"};
   }
   TIERD_ASSIGN(StickyActivity source, StickyActivity::create(profile, std::move(options)));
   std::unique_ptr<DrawnSets> activity(new DrawnSets(std::move(source)));
@@ -94,7 +96,7 @@ Result<std::unique_ptr<DrawnStates>> DrawnStates::create(const ActivityProfile& 
                                                          uint64_t seed) {
   if (!profile.cosine) {
     return Error{Code::invalid_argument, "activity",
-                 profile.name + " has no [hidden], by which states would be drawn"};
+                 profile.name + " has no table [hidden], which determines the drawn states"};
   }
   std::unique_ptr<DrawnStates> drawn(new DrawnStates);
   std::map<uint16_t, HiddenStates::Options> operators;
@@ -113,7 +115,7 @@ Result<std::unique_ptr<DrawnStates>> DrawnStates::create(const ActivityProfile& 
   if (operators.empty()) {
     return Error{
         Code::invalid_argument, "activity",
-        "nothing is cut into channels, whose inputs could be drawn; expected model.layout channel-group"};
+        "no site is cut into channels, whose inputs could be drawn; expected model.layout channel-group"};
   }
   for (const auto& [group, options] : operators) drawn->operators_.emplace(group, HiddenStates(options));
   drawn->inputs_.resize(model.sites.size());

@@ -188,7 +188,8 @@ Result<json> expert_caches(const Routing& routing, const ExpertCacheOptions& opt
     rows.push_back(row_of(percent, "random", chosen * slots / routing.experts, chosen));
     for (size_t i = 1; i < caches.size(); ++i) {  // the first is the header's own
       if (caches[i].arena_bytes != header.arena_bytes()) {
-        return Error{Code::invalid_argument, caches[i].name, "room is given by --memory, not by arena"};
+        return Error{Code::invalid_argument, caches[i].name,
+                     "is not supported here; set the room with --memory"};
       }
       TIERD_TRY(play(caches[i].name.substr(caches[i].name.starts_with("cache.name=") ? 11 : 0),
                      caches[i].cache, nullptr));

@@ -23,18 +23,12 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kDescription =
-    "tier-activity is about the neurons that are active: as a trace of `tierd --trace FILE` recorded them, "
-    "or "
-    "as\n"
-    "they are drawn without a model.\n"
-    "\n"
-    "  tier activity show run.trace                   # how active neurons follow each other\n"
-    "  tier activity truth run.trace -o truth.safetensors    # for predictor.name = \"oracle\"\n"
-    "  tier activity routing qwen.route.csv           # another program's record of a mixture: what caches "
-    "would hit\n"
-    "  tier activity draw --profile llm-in-a-flash --shape opt-125m --tokens 200 -o drawn.trace\n"
-    "\n"
-    "Exit: 0 done; 1 an output failed; 2 unusable arguments, trace or routing.";
+    "tier-activity shows the active neurons that a trace of `tierd --trace FILE` recorded, or draws "
+    "active\nneurons without a model.\n\n  tier activity show run.trace                   # how active "
+    "neurons follow each other\n  tier activity truth run.trace -o truth.safetensors    # for predictor.name "
+    "= \"oracle\"\n  tier activity routing qwen.route.csv           # another program's record of a mixture: "
+    "what caches would hit\n  tier activity draw --profile llm-in-a-flash --shape opt-125m --tokens 200 -o "
+    "drawn.trace\n\nExit: 0 done; 1 an output failed; 2 unusable arguments, trace or routing.";
 
 struct Options {
   std::string file;
@@ -79,13 +73,13 @@ int show_activity(const Options& options) {
     if (!read.ok()) return fail(read.error());
     unrelated = std::move(*read);
     if (unrelated.size() != sites->size() || unrelated.front().neurons != sites->front().neurons)
-      return fail({Code::invalid_argument, options.unrelated, "is the trace of another model"});
+      return fail({Code::invalid_argument, options.unrelated, "is a trace of another model"});
   }
   const uint64_t tokens = sites->front().tokens.size();
   if (tokens <= options.activity.skip) {
     return fail({Code::invalid_argument, options.file,
-                 fmt::format("{} decoded tokens, the first {} are left out (--skip)", tokens,
-                             options.activity.skip)});
+                 fmt::format("{} decoded tokens, of which the first {} are left out (--skip); none remains",
+                             tokens, options.activity.skip)});
   }
   const json activity = activity_json(*sites, unrelated, options.activity);
   return print(options.json ? activity.dump(2) + "\n" : activity_text(activity));
@@ -100,8 +94,10 @@ Result<std::vector<uint32_t>> parse_percents(const std::string& text) {
     uint32_t percent = 0;
     const auto [rest, failed] = std::from_chars(at, end, percent);
     if (failed != std::errc() || percent == 0 || percent > 100 || (rest != end && *rest != ',')) {
-      return Error{Code::invalid_argument, "--memory",
-                   fmt::format("'{}' is no list of percents from 1 to 100, such as 10,25,50", text)};
+      return Error{
+          Code::invalid_argument, "--memory",
+          fmt::format("'{}' is not a list of percentages from 1 to 100; expected one such as 10,25,50",
+                      text)};
     }
     percents.push_back(percent);
     if (rest == end) return percents;
@@ -141,32 +137,35 @@ int run(int argc, char** argv) {
     to.option("-o,--output", options.output, help).required().named("FILE");
   };
 
-  CommandLine& shown = add("show", "how active neurons follow each other from token to token", show_activity);
+  CommandLine& shown = add("show", "shows how active neurons change from token to token", show_activity);
   add_file(shown, "the trace");
   shown.option("--skip", options.activity.skip, "tokens to leave out at the beginning")
       .named("N")
       .shows_default();
-  shown.option("-k", options.activity.most_k, "the longest window")
+  shown.option("-k", options.activity.most_k, "tokens of the longest window")
       .named("TOKENS")
       .between(1, 1024)
       .shows_default();
-  shown.option("--unrelated", options.unrelated, "a trace of another text, to compare with").named("FILE");
-  shown.flag("--measured", options.measured, "what truly fired, in steps that were measured");
+  shown.option("--unrelated", options.unrelated, "a trace of another text, for comparison").named("FILE");
+  shown.flag("--measured", options.measured, "use the neurons that truly fired, in steps that were measured");
   add_json(shown);
 
-  CommandLine& truth = add("truth", "what was active, as tensors for the predictor oracle", export_truth);
+  CommandLine& truth =
+      add("truth", "writes the active neurons as tensors for the predictor oracle", export_truth);
   add_file(truth, "the trace");
   add_output(truth, "the safetensors file");
 
-  CommandLine& routed =
-      add("routing", "what caches would have kept of a mixture's experts, by share of memory", show_routing);
+  CommandLine& routed = add(
+      "routing", "shows which experts of a mixture caches would have kept, by share of memory", show_routing);
   add_file(routed, "a routing, as CSV or as JSON lines");
   routed
       .option("CACHE", options.caches,
               "KEY=VALUE[,KEY=VALUE]: keys of cache; default: lru, lfu, fifo, residency-window")
       .named("KEY=VALUE,…");
-  routed.option("--memory", options.memory, "percents of each layer's experts").named("LIST").shows_default();
-  routed.option("--experts", options.experts, "of a layer, where the file does not say")
+  routed.option("--memory", options.memory, "percentages of each layer's experts that fit in memory")
+      .named("LIST")
+      .shows_default();
+  routed.option("--experts", options.experts, "number of experts in a layer, if the file does not have it")
       .named("N")
       .between(1, 65536);
   routed.option("--plugin-path", options.plugin_folders, "a folder with plugins; may be repeated")
@@ -174,25 +173,25 @@ int run(int argc, char** argv) {
   add_json(routed);
 
   CommandLine& drawn =
-      add("draw", "a trace of a model that is not there, by an activity profile", draw_trace);
+      add("draw", "writes a trace of a model without weights, drawn from an activity profile", draw_trace);
   const std::string profiles = fmt::format("{}", fmt::join(known_activity_profiles(), ", "));
   drawn.option("--profile", options.draw.profile, profiles + ", or a file that ends in .toml")
       .required()
       .named("PROFILE");
-  drawn.option("--shape", options.draw.shape, "the model's shape, as tier-synth takes it")
+  drawn.option("--shape", options.draw.shape, "the model's shape, as for tier synth")
       .required()
       .named("SHAPE");
-  drawn.option("--tokens", options.draw.tokens, "how many to draw")
+  drawn.option("--tokens", options.draw.tokens, "number of tokens to draw")
       .required()
       .named("N")
       .between(1, 1'000'000);
   drawn.option("-s,--seed", options.draw.seed, "the same seed draws the same neurons")
       .named("N")
       .shows_default();
-  drawn.option("--text", options.draw.text, "other texts have other context and events")
+  drawn.option("--text", options.draw.text, "number of the text; other texts have other context and events")
       .named("N")
       .shows_default();
-  drawn.flag("--by-depth", options.draw.by_depth, "layers differ as the profile's [depth] says");
+  drawn.flag("--by-depth", options.draw.by_depth, "layers differ by the profile's table [depth]");
   add_output(drawn, "the trace");
 
   if (const auto status = line.parse(argc, argv)) return *status;

@@ -76,7 +76,8 @@ Result<std::vector<BetaRates>> layer_rates(const ActivityProfile& profile, uint3
   std::vector<BetaRates> rates(n_layers, profile.rates);
   if (!by_depth) return rates;
   if (!profile.depth)
-    return Error{Code::invalid_argument, profile.name, "has no [depth], all of its layers are alike"};
+    return Error{Code::invalid_argument, profile.name,
+                 "has no table [depth], so all of its layers are alike"};
   std::vector<double> shares;
   double sum = 0;
   for (uint32_t l = 0; l < n_layers; ++l)

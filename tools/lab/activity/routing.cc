@@ -193,7 +193,8 @@ class CsvReader {
   Status read_choice(std::string_view line) {
     const std::vector<std::string_view> fields = split(line, ',');
     if (fields.size() != columns_.size())
-      return lines_.error(fmt::format("{} fields, there are {} columns", fields.size(), columns_.size()));
+      return lines_.error(
+          fmt::format("{} fields, expected one for each of {} columns", fields.size(), columns_.size()));
     const auto field = [&](const char* name, uint64_t most) -> Result<uint64_t> {
       const auto at = column(name);
       if (!at) return uint64_t{0};
@@ -233,7 +234,7 @@ class CsvReader {
 };
 
 Result<std::vector<uint32_t>> read_experts(const json& list, const Lines& lines) {
-  if (!list.is_array()) return lines.error("a layer is no list of experts");
+  if (!list.is_array()) return lines.error("a layer is not a list of experts");
   std::vector<uint32_t> experts;
   experts.reserve(list.size());
   for (const json& expert : list) {
@@ -261,7 +262,8 @@ Status read_json_lines(Lines& lines, Routing& routing, Reach& reach) {
       return lines.error(fmt::format("{} layers, expected 1 to {}", found->size(), kMostLayers));
     if (routing.layers == 0) routing.layers = static_cast<uint32_t>(found->size());
     if (found->size() != routing.layers)
-      return lines.error(fmt::format("{} layers, the first line has {}", found->size(), routing.layers));
+      return lines.error(
+          fmt::format("{} layers, expected {} as in the first line", found->size(), routing.layers));
     Routing::Token& token = routing.generated.emplace_back();
     for (uint32_t layer = 0; layer < routing.layers; ++layer) {
       TIERD_ASSIGN(std::vector<uint32_t> experts, read_experts((*found)[layer], lines));
@@ -289,13 +291,14 @@ Result<Routing> read_routing(const std::string& path, uint32_t experts) {
   }
   if (routing.generated.empty())
     return Error{Code::corrupt, path,
-                 "no token that was generated; what a prompt chose says nothing of caches"};
+                 "has no generated token; the experts of a prompt do not show what caches keep"};
   const Largest& largest = reach.expert;
   if (experts != 0) routing.experts = experts;
   if (routing.experts == 0) routing.experts = largest.number + 1;
   if (largest.number >= routing.experts) {
-    return lines.error_at(largest.line, fmt::format("expert {} was chosen, of {} that a layer has",
-                                                    largest.number, routing.experts));
+    return lines.error_at(largest.line,
+                          fmt::format("expert {} was chosen, expected a number below the {} of a layer",
+                                      largest.number, routing.experts));
   }
   const uint64_t all = uint64_t{routing.layers} * routing.experts;
   const uint64_t most = kMostExpertsOfAll + text.size();

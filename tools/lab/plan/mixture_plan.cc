@@ -167,8 +167,8 @@ std::string mixture_plan_text(const json& found) {
   text += number("streamed_bytes_per_token") > 0
               ? fmt::format("{} of that are used by every token, and do not fit\n",
                             bytes("streamed_bytes_per_token"))
-              : "What every token uses is in memory, so that leaving inputs of attention out would save no "
-                "reading\n";
+              : "The weights that every token uses are in memory, so that leaving inputs of attention out "
+                "would save no reading\n";
   text += fmt::format(
       "Reading ahead what the next layer's router would choose pays where more than {:.0f} % of that is "
       "right: where less is, predictor router ends it\n",

@@ -26,7 +26,7 @@ constexpr double kVariance = kDeviation * kDeviation;
 Status check_channel_shape(const ModelConfig& c) {
   const auto refuse = [&](std::string_view what) {
     return Error{Code::unsupported, c.name,
-                 fmt::format("a model with planted channels has {}, as Llama has", what)};
+                 fmt::format("a model with planted channels requires {}, as in Llama", what)};
   };
   if (c.norm != Norm::rms || c.norm_bias || !c.ffn_norm || c.parallel || c.qk_norm)
     return refuse("an RMS norm before attention and one before the FFN, and no other");

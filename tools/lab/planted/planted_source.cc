@@ -23,7 +23,7 @@ constexpr uint64_t kRowsAtOnce = 64;
 // Refuses a model with another block than the recipe's: it would run, with other statistics.
 Status check_shape(const ModelConfig& c) {
   const auto refuse = [&](std::string_view what) {
-    return Error{Code::unsupported, c.name, fmt::format("a planted model has {}, as OPT has", what)};
+    return Error{Code::unsupported, c.name, fmt::format("a planted model requires {}, as in OPT", what)};
   };
   if (c.norm != Norm::layer || !c.norm_bias || !c.ffn_norm || c.qk_norm || c.parallel)
     return refuse("a layer norm with bias before attention and one before the FFN");

@@ -18,7 +18,7 @@ Status check(const PlantedProfile& p, const std::string& file) {
     return Error{Code::invalid_argument, file, std::move(detail)};
   };
   if (p.false_negatives + p.false_positives >= 1)
-    return refuse("false_negatives and false_positives together must be below 1: no predictor is worse");
+    return refuse("false_negatives and false_positives together must be below 1");
   if (p.document_share + p.run_share > 1)
     return refuse("document_share and run_share together must be at most 1, of an embedding's variance");
   return {};

@@ -130,7 +130,9 @@ Result<PlotFile> PlotFile::open(const std::string& path) {
   if (::access(folder.empty() ? "." : folder.c_str(), W_OK) != 0)
     return refused("its folder: " + last_error());
   if (*kind != Kind::script && !on_path(kGnuplot)) {
-    return refused("drawing needs gnuplot: apt-get install gnuplot-nox, or name a .gp and draw it elsewhere");
+    return refused(
+        "drawing needs gnuplot; install it with apt-get install gnuplot-nox, or write a .gp file and draw it "
+        "elsewhere");
   }
   return PlotFile(path, *kind);
 }

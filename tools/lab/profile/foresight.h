@@ -20,7 +20,7 @@ class Foresight {
   Foresight(const SiteTable& sites, uint32_t distances);
 
   uint32_t distances() const { return distances_; }
-  // Takes the passes of a step in their order. Of many rows only some are measured, evenly spaced.
+  // Takes the passes of a step in their order. If there are many rows, only some are measured, evenly spaced.
   void measured(SiteId site, const MeasuredPass& pass);
 
   // Returns, at sparsity (level + 1) / 10, the share of the channels used by a site that the same operator

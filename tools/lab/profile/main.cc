@@ -26,44 +26,23 @@ namespace tierd {
 namespace {
 
 constexpr const char* kAbout =
-    "Passes a text through a model and records what its feed-forward networks compute from and which of "
-    "their\n"
-    "neurons fire: what tier-train predictor learns from.\n"
-    "\n"
-    "  tier-profile -m model/ text.txt -o activations.safetensors --tokens 50000\n"
-    "\n"
-    "A token takes 2 (d_model + d_ff) bytes a layer. Nothing is left out while it is recorded, whatever "
-    "predictor\n"
-    "the configuration names.\n"
-    "\n"
-    "With --thresholds, how large the inputs of every operator are, and which are often in the larger half:\n"
-    "what predictor top-k may be given, and tier-convert --order.\n"
-    "\n"
-    "  tier-profile -m model/ text.txt -o thresholds.safetensors --tokens 50000 --thresholds\n"
-    "\n"
-    "With --frequencies, how often each neuron fires and what it takes of a memory: what tier-partition goes "
-    "by.\n"
-    "\n"
-    "  tier-profile -m model/ text.txt -o frequencies.safetensors --frequencies\n"
-    "\n"
-    "With --parents, which two neurons of the network before fire with each: what predictor state-table may "
-    "be "
-    "given.\n"
-    "\n"
-    "  tier-profile -m model/ text.txt -o parents.safetensors --parents --tokens 5000\n"
-    "\n"
-    "With --search-ratio BITS, in which of its editions each neuron should be used where the networks may "
-    "take so many\n"
-    "bits a value on the mean: the model writes with every mixture, and the one is kept with which it is "
-    "surest\n"
-    "(M2Cache, Algorithm 1). Written as tables of a configuration.\n"
-    "\n"
-    "  tier-profile -m store/ text.txt -o ratios.toml --search-ratio 8.4 --set predictor.name=low-rank \\\n"
-    "      --set predictor.tensors=predictor.safetensors\n"
-    "\n"
-    "Exit status: 0; 1 if a disk, an output or a plugin failed; 2 if something given cannot be used, with "
-    "one line\n"
-    "on standard error that says why.\n";
+    "Passes a text through a model and records the inputs of its feed-forward networks and which of "
+    "their\nneurons fire, for training with tier train predictor.\n\n  tier-profile -m model/ text.txt -o "
+    "activations.safetensors --tokens 50000\n\nA token takes 2 (d_model + d_ff) bytes a layer. While "
+    "recording, all neurons are computed, whatever the configuration's\npredictor is.\n\nWith --thresholds, "
+    "records how large the inputs of every operator are, and which are often in the larger half,\nfor the "
+    "predictor top-k and for tier convert --order.\n\n  tier-profile -m model/ text.txt -o "
+    "thresholds.safetensors --tokens 50000 --thresholds\n\nWith --frequencies, records how often each neuron "
+    "fires and how many bytes it takes, for tier partition.\n\n  tier-profile -m model/ text.txt -o "
+    "frequencies.safetensors --frequencies\n\nWith --parents, records which two neurons of the network "
+    "before fire with each, for the predictor state-table.\n\n  tier-profile -m model/ text.txt -o "
+    "parents.safetensors --parents --tokens 5000\n\nWith --search-ratio BITS, finds the shares of neurons in "
+    "each edition for a mean of BITS bits a value in the\nnetworks: the model generates with every mixture "
+    "of editions, and the one with the least uncertainty is chosen\n(M2Cache, Algorithm 1). The result is "
+    "written as tables of a configuration.\n\n  tier-profile -m store/ text.txt -o ratios.toml "
+    "--search-ratio 8.4 --set predictor.name=low-rank \\\n      --set "
+    "predictor.tensors=predictor.safetensors\n\nExit status: 0; 1 if a disk, an output or a plugin failed; 2 "
+    "for unusable arguments or files, with one line on\nstandard error that says why.\n";
 
 struct Options {
   ModelArguments model;
@@ -101,17 +80,16 @@ Status profile(const Options& options) {
   const Manifest& manifest = plan.store.manifest();
   const std::string store = plan.store.directory();
   if (!manifest.has_vocab)
-    return Error{Code::not_found, store, "the model brings no tokenizer; name one with --tokenizer"};
+    return Error{Code::not_found, store, "the model has no tokenizer; name one with --tokenizer"};
   const Layout layout = options.thresholds ? Layout::channel_group : Layout::neuron;
   if (manifest.layout != layout)
-    return Error{
-        Code::invalid_argument, store,
-        fmt::format("is of layout {}: convert it with --layout {}", name(manifest.layout), name(layout))};
+    return Error{Code::invalid_argument, store,
+                 fmt::format("has layout {}; convert the model with --layout {}", name(manifest.layout),
+                             name(layout))};
   if (manifest.config.channel_order) {
-    return Error{
-        Code::invalid_argument, store,
-        "has channels in an order of its own, in which inputs would be numbered: profile the model without "
-        "--order"};
+    return Error{Code::invalid_argument, store,
+                 "has channels in the order of --order, but inputs are numbered by the model's order; "
+                 "profile a store without --order"};
   }
   TIERD_ASSIGN(const auto tokenizer, make_tokenizer(manifest.vocab, store));
   TIERD_ASSIGN(const auto windows,
@@ -157,7 +135,7 @@ Result<Editions> editions_of(const Store& store) {
   }
   if (!editions.bits.empty()) return editions;
   return Error{Code::invalid_argument, store.directory(),
-               "every neuron is stored in one encoding: convert the model with --editions q8_0,q4_0"};
+               "every neuron is stored in one encoding; convert the model with --editions q8_0,q4_0"};
 }
 
 Status search(const Options& options) {
@@ -167,7 +145,7 @@ Status search(const Options& options) {
   if (config.editions == "none") config.editions = "q8_0,q4_0";
   if (config.predictor.name == "dense") {
     return Error{Code::invalid_argument, "predictor.name",
-                 "--search-ratio needs a predictor that ranks neurons, such as low-rank"};
+                 "--search-ratio requires a predictor that ranks neurons, such as low-rank"};
   }
   config.quantizer = {"plain"};
   RuntimeOptions run;
@@ -176,7 +154,7 @@ Status search(const Options& options) {
   TIERD_ASSIGN(RunPlan plan, prepare_run(config, run));
   const std::string store = plan.store.directory();
   if (!plan.store.manifest().has_vocab)
-    return Error{Code::not_found, store, "the model brings no tokenizer; name one with --tokenizer"};
+    return Error{Code::not_found, store, "the model has no tokenizer; name one with --tokenizer"};
   TIERD_ASSIGN(const Editions editions, editions_of(plan.store));
   TIERD_ASSIGN(const auto tokenizer, make_tokenizer(plan.store.manifest().vocab, store));
   RatioSearch search;
@@ -189,7 +167,7 @@ Status search(const Options& options) {
   search.points = points_of_budget(editions.bits, options.bits, options.step, keeps);
   if (search.points.empty()) {
     return Error{Code::invalid_argument, "--search-ratio",
-                 fmt::format("{} bits are too few for all neurons in {}, and the predictor drops none",
+                 fmt::format("{} bits are too few for all neurons in {}, and the predictor leaves none out",
                              options.bits, editions.names.back())};
   }
   const auto make = [&](const EditionShares& shares) -> Result<std::unique_ptr<Runtime>> {
@@ -218,24 +196,29 @@ int run(int argc, char** argv) {
   CommandLine line("tier-profile", kAbout);
   line.option("text", options.text, "a text file").required().named("TEXT");
   line.option("-o,--output", options.output, "the file to write").required().named("FILE");
-  line.option("--tokens", options.range.tokens, "at most so many tokens of the text; 0: all").named("N");
-  line.option("--skip", options.range.skip, "leave out so many tokens at its beginning").named("N");
-  Argument thresholds =
-      line.flag("--thresholds", options.thresholds, "write quantiles of the operators' inputs, for top-k");
+  line.option("--tokens", options.range.tokens, "maximum number of tokens of the text; 0: all").named("N");
+  line.option("--skip", options.range.skip, "number of tokens to leave out at the beginning of the text")
+      .named("N");
+  Argument thresholds = line.flag("--thresholds", options.thresholds,
+                                  "write quantiles of the operators' inputs, for the predictor top-k");
   Argument frequencies = line.flag("--frequencies", options.frequencies,
-                                   "write how often each neuron fires, for tier-partition");
+                                   "write how often each neuron fires, for tier partition");
   frequencies.excludes(thresholds);
   Argument parents = line.flag("--parents", options.parents,
-                               "write which neurons fire with which, for predictor state-table");
+                               "write which neurons fire together, for the predictor state-table");
   parents.excludes(thresholds).excludes(frequencies);
-  Argument bits = line.option("--search-ratio", options.bits, "bits of a value of the networks, on the mean");
+  Argument bits =
+      line.option("--search-ratio", options.bits, "mean number of bits of a value in the networks");
   bits.between(0.5, 64.0).named("BITS").excludes(frequencies).excludes(parents);
-  line.option("--step", options.step, "of a mixture's shares").needs(bits).between(0.005, 0.5).named("SHARE");
+  line.option("--step", options.step, "step of a mixture's shares")
+      .needs(bits)
+      .between(0.005, 0.5)
+      .named("SHARE");
   line.option("--prompt-tokens", options.prompt,
-              "tokens of each window that are given; the others are written")
+              "tokens of each window that are the prompt; the others are generated")
       .needs(bits)
       .named("N");
-  line.flag("--sweep", options.sweep, "measure the text's perplexity at every point, too").needs(bits);
+  line.flag("--sweep", options.sweep, "also measure the text's perplexity at every point").needs(bits);
   options.model.declare(line);
   if (const auto status = line.parse(argc, argv)) return *status;
   const Status done = options.bits != 0 ? search(options) : profile(options);

@@ -63,8 +63,9 @@ Result<InverseHessian> invert_hessian(std::vector<float> gram, uint32_t width, u
   const Eigen::LLT<Matrix> factored(matrix);
   // A NaN propagates through the factorization to the diagonal.
   if (factored.info() != Eigen::Success || !matrix.diagonal().allFinite()) {
-    return Error{Code::invalid_argument, origin,
-                 "what the calibration text gives as its input has no finite squares: a damaged model?"};
+    return Error{
+        Code::invalid_argument, origin,
+        "its inputs on the calibration text have squares that are not finite; the model may be damaged"};
   }
   invert_lower(matrix);
   for (uint64_t i = 0; i < n; ++i) {

@@ -32,7 +32,7 @@ Status read_linear(const TensorSource& source, const std::string& name, LinearWe
   // Scores of weights that are not finite have no order.
   if (!std::ranges::all_of(linear.weight, [](float weight) { return std::isfinite(weight); }))
     return Error{Code::invalid_argument, fmt::format("{}: {}", source.path(), name),
-                 "has weights that are not finite: a damaged model?"};
+                 "has weights that are not finite; the model may be damaged"};
   return read_some(source, name + ".bias", linear.bias);
 }
 

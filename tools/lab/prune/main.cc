@@ -16,9 +16,8 @@ namespace tierd {
 namespace {
 
 constexpr const char* kAbout =
-    "Makes a share of the weights of a model's layers zero, or smooths outliers of activations, and writes "
-    "the "
-    "model as\na store or as a GGUF file.\n";
+    "Sets a share of the weights of a model's layers to zero, or smooths outliers of activations, and writes "
+    "the model as\na store or as a GGUF file.\n";
 constexpr const char* kExamples = R"(
 SOURCE is a GGUF file (the first of its shards), a Hugging Face folder or a
 llama2.c checkpoint. Mixtures of experts are not pruned.
@@ -28,12 +27,12 @@ Examples:
   tier prune llama.gguf pruned --method wanda --calibration text.txt --smooth 0.5 \
     --encoding q8_0 --compression bitmap
 
-Where OUT ends in .gguf, a GGUF file is made, else a store. Matrices of a pruned or
-smoothed model, zeros included, keep f32, f16 and bf16; what is in blocks becomes f16,
-unless --encoding of a store says otherwise.
+If OUT ends in .gguf, a GGUF file is written, else a store. Matrices of a pruned or
+smoothed model, zeros included, keep f32, f16 and bf16; matrices in block encodings
+become f16, unless a store has another --encoding.
 
-Exit status: 0; 2 if what was asked for could not be made or is damaged, with one line
-on standard error that says why.)";
+Exit status: 0; 2 if the output could not be written or the model is damaged, with one
+line on standard error that says why.)";
 
 // All checks come before the work, which may take hours.
 Status run(const Conversion& to, const PruneArguments& prune) {
@@ -64,7 +63,8 @@ int main_of(int argc, char** argv) {
   CommandLine line("tier-prune", kAbout);
   line.footer([] { return kExamples; });
   line.option("source,-m,--model", to.source, "The model").required().named("SOURCE");
-  line.option("out,-o,--output", to.out, "The store (a folder) to make; or a GGUF file, if it ends in .gguf")
+  line.option("out,-o,--output", to.out,
+              "The store to write, a folder; or a GGUF file, if the name ends in .gguf")
       .required()
       .named("OUT");
   prune.add_to(line);

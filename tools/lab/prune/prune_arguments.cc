@@ -30,11 +30,12 @@ PruneMethod method_of(const std::string& name) {
 
 void PruneArguments::add_to(CommandLine& line) {
   line.group("Pruning, of the matrices of the layers (q, k, v, o, gate, up, down)");
-  method_argument_ = line.option("--method", method_,
-                                 "How weights are chosen that become zero: magnitude, or, better, by a "
-                                 "calibration text: wanda, or sparsegpt, which corrects the others")
-                         .named("METHOD")
-                         .one_of({"magnitude", "wanda", "sparsegpt"});
+  method_argument_ =
+      line.option("--method", method_,
+                  "Choice of the weights that become zero: magnitude; or, with less loss, by a calibration "
+                  "text: wanda, or sparsegpt, which also corrects the other weights")
+          .named("METHOD")
+          .one_of({"magnitude", "wanda", "sparsegpt"});
   sparsity_argument_ = line.option("--share", sparsity_, "The share of zeros, above 0 and below 1")
                            .named("SHARE")
                            .shows_default()
@@ -46,19 +47,19 @@ void PruneArguments::add_to(CommandLine& line) {
           .named("A")
           .between(0.0, 1.0);
   line.option("--calibration", calibration_,
-              "The text that wanda, sparsegpt and --smooth look at activations with; not the one "
-              "that the model is then judged by")
+              "The text for which wanda, sparsegpt and --smooth compute activations; use another one to "
+              "judge the model")
       .named("FILE");
   line.option("--nm", groups_,
-              "N:M such as 2:4, in place of a share: of each M consecutive inputs of a row N stay and the "
+              "N:M such as 2:4, instead of a share: of each M consecutive inputs of a row, N stay and the "
               "others become zero")
       .named("N:M")
       .needs(*method_argument_);
-  line.option("-t,--threads", threads_, "Threads that compute; 0: one a core")
+  line.option("-t,--threads", threads_, "Number of compute threads; 0: one for each core")
       .named("N")
       .between(0, kMostThreads)
       .shows_default();
-  line.option("--calibration-tokens", tokens_, "At most so many of its tokens; 0: all")
+  line.option("--calibration-tokens", tokens_, "Maximum number of tokens of the calibration text; 0: all")
       .named("N")
       .shows_default();
 }
@@ -81,9 +82,9 @@ Result<PruneOptions> PruneArguments::options() const {
   }
   // A text for magnitude is allowed, though not read, so that one command line can compare methods.
   if (!options.method && !options.smooth)
-    return bad("--method", "is missing: magnitude, wanda or sparsegpt; or --smooth alone");
+    return bad("--method", "is missing; expected magnitude, wanda or sparsegpt, or --smooth alone");
   if (options.needs_calibration() && calibration_.empty()) {
-    return bad("--calibration", fmt::format("is missing: {} looks at what a text does to the activations",
+    return bad("--calibration", fmt::format("is missing; {} computes activations for a text",
                                             options.smooth ? "--smooth" : "--method " + method_));
   }
   return options;
@@ -94,7 +95,7 @@ Result<std::vector<std::vector<uint32_t>>> PruneArguments::windows(const TensorS
   using Windows = std::vector<std::vector<uint32_t>>;
   if (!options.needs_calibration()) return Windows();
   if (source.vocab() == nullptr)
-    return Error{Code::not_found, source.path(), "the model brings no tokenizer; name one with --tokenizer"};
+    return Error{Code::not_found, source.path(), "the model has no tokenizer; name one with --tokenizer"};
   TIERD_ASSIGN(const auto tokenizer, make_tokenizer(*source.vocab(), source.path()));
   const ModelConfig& config = source.config();
   TIERD_ASSIGN(Windows windows, read_text_windows(*tokenizer, calibration_, {.tokens = tokens_},
@@ -103,7 +104,7 @@ Result<std::vector<std::vector<uint32_t>>> PruneArguments::windows(const TensorS
   for (const auto& window : windows) tokens += window.size();
   if (tokens >= kFewestTokens) return windows;
   return bad("--calibration",
-             fmt::format("{} gives {} tokens, expected at least {}", calibration_, tokens, kFewestTokens));
+             fmt::format("{} has {} tokens, expected at least {}", calibration_, tokens, kFewestTokens));
 }
 
 }  // namespace tierd

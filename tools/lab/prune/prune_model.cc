@@ -90,7 +90,7 @@ class ModelPruner {
         const std::vector<float> norms = seen.norms();
         if (!std::ranges::all_of(norms, [](float norm) { return std::isfinite(norm); }))
           return Error{Code::invalid_argument, fmt::format("{}: {}", source_.path(), readers.front()->name),
-                       "what the calibration text gives as its input is not finite: a damaged model?"};
+                       "its inputs on the calibration text are not finite; the model may be damaged"};
         for (LinearWeights* linear : readers) prune_by_wanda(linear->weight, norms, options_.pattern);
         continue;
       }
@@ -160,11 +160,10 @@ Status check_memory(const TensorSource& source, const PruneOptions& options, uin
   const uint64_t needed = bytes_needed(source, options, tokens);
   const MemoryLimit left = memory_left();
   if (needed <= left.left_bytes) return {};
-  return Error{
-      Code::no_space, source.path(),
-      fmt::format("pruning a layer of it takes {} with {} tokens of calibration text, and {} leaves {}",
-                  format_bytes(static_cast<double>(needed)), tokens, left.source,
-                  format_bytes(static_cast<double>(left.left_bytes)))};
+  return Error{Code::no_space, source.path(),
+               fmt::format("pruning a layer takes {} with {} tokens of calibration text, but {} leaves {}",
+                           format_bytes(static_cast<double>(needed)), tokens, left.source,
+                           format_bytes(static_cast<double>(left.left_bytes)))};
 }
 
 }  // namespace
@@ -173,15 +172,16 @@ Status check_prunable(const TensorSource& source, const PruneOptions& options) {
   const ModelConfig& config = source.config();
   if (config.is_mixture()) {
     return Error{Code::unsupported, source.path(),
-                 "is a mixture of experts; what prunes or smooths takes models with one network a layer"};
+                 "is a mixture of experts, which cannot be pruned or smoothed; expected a model with one "
+                 "network a layer"};
   }
   if (!options.method || !options.pattern.in_groups()) return {};
   for (const std::string& name : layer_matrices(source, 0)) {
     const uint64_t cols = source.find(name)->cols;
     if (cols % options.pattern.group == 0) continue;
     return Error{Code::invalid_argument, source.path(),
-                 fmt::format("the rows of {} have {} inputs, which --nm cannot divide into groups of {}",
-                             name, cols, options.pattern.group)};
+                 fmt::format("the rows of {} have {} inputs, expected a multiple of the {} of --nm", name,
+                             cols, options.pattern.group)};
   }
   return {};
 }

@@ -28,7 +28,7 @@ Result<std::unique_ptr<PrunedSource>> PrunedSource::create(const TensorSource& b
                                                            const std::string& path) {
   const std::string name = path + ".pruned";
   if (file_exists(name))
-    return Error{Code::invalid_argument, name, "is there already, and would be overwritten: move it away"};
+    return Error{Code::invalid_argument, name, "exists and is not overwritten; move it away"};
   Disk disk;
   TIERD_ASSIGN(OpenFile file, disk.open(name, true));
   TIERD_TRY(disk.remove(name));
@@ -52,7 +52,7 @@ Status PrunedSource::put(const std::string& name, std::span<const float> values)
   for (const float value : values) {
     if (std::fabs(value) <= most) continue;
     return Error{Code::invalid_argument, path(),
-                 fmt::format("{} would have a weight of {}, which {} cannot hold", name, value,
+                 fmt::format("{} would have a weight of {}, which {} cannot represent", name, value,
                              tierd::name(tensor.encoding))};
   }
   if (tensor.rows != 1) {

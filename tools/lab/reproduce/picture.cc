@@ -66,7 +66,7 @@ std::string picture_script(const json& report, PlotFile::Kind kind) {
   text += fmt::format("set terminal {} noenhanced\n", terminal(kind, marks.size()));
   // Colours that can be distinguished without red and green, and in print.
   constexpr const char* kKinds[][3] = {{"P", "#0072b2", "a prediction"},
-                                       {"I", "#999999", "what is given contains it"},
+                                       {"I", "#999999", "the given figures contain it"},
                                        {"F", "#e69f00", "constants were fitted"},
                                        {"N", "#d55e00", "cannot be reproduced"}};
   std::string plots;

@@ -36,14 +36,14 @@ SHAPE is a .toml file like those of configs/models/, or one of
 
 PROFILE is a .toml file like those of configs/models/planted/, or one of
   {}
-It makes a model whose forward pass has the activation statistics that the
-profile plants: flash and m2cache plant neurons, for OPT-like shapes, in f16 or
-f32; activeflow plants channels, for Llama-like shapes. Beside the model come
-  OUT.predictor.safetensors      where neurons are planted: their predictor
-  OUT.rates.safetensors          where channels are, with --order planted: how
-                                 often each is used; the most used come first
+With a profile, the model's forward pass has the activation statistics of the
+profile: flash and m2cache plant neurons, for OPT-like shapes, in f16 or f32;
+activeflow plants channels, for Llama-like shapes. Written beside the model:
+  OUT.predictor.safetensors      with planted neurons: their predictor
+  OUT.rates.safetensors          with planted channels and --order planted: how
+                                 often each channel is used, for its order
   OUT.prompt.txt, OUT.prompt-2.txt, ...
-                                 texts that it continues (with --temp 0)
+                                 texts for the model to continue (with --temp 0)
 
 Examples:
   tier-synth --shape llama-2-7b /flash/synth-7b         a store, q4_0
@@ -57,8 +57,8 @@ Examples:
   tier-synth --shape llama-2-7b --sparsity-profile activeflow \
     --layout channel-group /flash/channels
 
-Exit status: 0; 2 if it could not be made, with one line on standard error
-that says why.)";
+Exit status: 0; 2 if the model could not be written, with one line on standard
+error that says why.)";
 
 struct Arguments {
   std::string shape;
@@ -112,7 +112,7 @@ Result<Planted> plant(const Arguments& arguments, ModelConfig config, Encoding e
   }
   if (arguments.format == "gguf") {
     return Error{Code::unsupported, "--format",
-                 "OPT-like shapes, in which neurons are planted, have no place in GGUF here"};
+                 "OPT-like shapes, in which neurons are planted, cannot be written as GGUF"};
   }
   TIERD_ASSIGN(PlantedProfile profile, read_planted_profile(arguments.sparsity_profile));
   TIERD_ASSIGN(auto source,
@@ -125,7 +125,7 @@ Result<Planted> plant(const Arguments& arguments, ModelConfig config, Encoding e
 Result<std::string> order_of(const Arguments& arguments, const Planted& planted, const std::string& out) {
   if (arguments.store.order() != kPlantedOrder) return arguments.store.order();
   if (planted.channels == nullptr)
-    return Error{Code::invalid_argument, "--order", "'planted' goes with channels that are planted"};
+    return Error{Code::invalid_argument, "--order", "'planted' requires a profile that plants channels"};
   std::string rates = out + ".rates.safetensors";
   TIERD_TRY(write_channel_rates(*planted.channels, rates));
   return rates;
@@ -177,7 +177,7 @@ int run(int argc, char** argv) {
     return fmt::format(kExamples, fmt::join(known_shapes(), "\n  "),
                        fmt::join(known_planted_profiles(), "\n  "));
   });
-  line.option("out,-o,--output", arguments.out, "The store (a folder) or the GGUF file to make")
+  line.option("out,-o,--output", arguments.out, "The store (a folder) or the GGUF file to write")
       .required()
       .named("OUT");
   line.option("--shape", arguments.shape, "The model's shape, see below").required().named("SHAPE");
@@ -186,24 +186,23 @@ int run(int argc, char** argv) {
       .shows_default();
   line.option("--format", arguments.format, "store or gguf").one_of({"store", "gguf"}).shows_default();
   line.option("-s,--seed", arguments.seed, "The same seed gives the same weights").named("N").shows_default();
-  const Argument zeros =
-      line.option("--zeros", arguments.zeros,
-                  "So many of a hundred weights of the layers' matrices are zero, as in a pruned "
-                  "model: of f32, f16, bf16 and q8_0")
-          .named("PERCENT")
-          .between(0, 100)
-          .shows_default();
+  const Argument zeros = line.option("--zeros", arguments.zeros,
+                                     "Per cent of the weights in the layers' matrices that are zero, as in a "
+                                     "pruned model; for f32, f16, bf16 and q8_0")
+                             .named("PERCENT")
+                             .between(0, 100)
+                             .shows_default();
   line.flag("--hollow", arguments.hollow,
-            "Holes instead of weights (gguf only): tierd --check plans it, nothing can run it");
+            "Holes instead of weights (GGUF only): tierd --check can plan the model, but nothing can run it");
   arguments.store.add_to(line);
   const Argument profile =
       line.option("--sparsity-profile", arguments.sparsity_profile, "Plants activation statistics, see below")
           .named("PROFILE");
-  line.option("--prompt-tokens", arguments.prompt_tokens, "The length of each text to continue")
+  line.option("--prompt-tokens", arguments.prompt_tokens, "Number of tokens in each text to continue")
       .named("N")
       .shows_default()
       .needs(profile);
-  line.option("--documents", arguments.documents, "How many texts, from different starts")
+  line.option("--documents", arguments.documents, "Number of texts, from different starts")
       .named("N")
       .shows_default()
       .needs(profile);
@@ -212,12 +211,12 @@ int run(int argc, char** argv) {
   if (arguments.format == "gguf" && arguments.store.given()) {
     return fail(
         "--neuron-bytes, --layout, --layer-group, --order, --compression, --editions, --codec and "
-        "--bundling: a GGUF file has no neurons");
+        "--bundling: not supported for a GGUF file, which has no neurons");
   }
   if (zeros.given() && (profile.given() || arguments.hollow))
-    return fail("--zeros: goes with random weights, not with planted ones or holes");
+    return fail("--zeros: not supported with planted weights or holes");
   if (arguments.hollow && arguments.format != "gguf")
-    return fail("--hollow: a store without weights is none; it goes with --format gguf");
+    return fail("--hollow: not supported for a store; set --format gguf");
   const Status made = make_model(arguments);
   if (made.ok()) return 0;
   return fail(made.error().line());

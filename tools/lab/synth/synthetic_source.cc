@@ -204,8 +204,8 @@ Result<std::unique_ptr<SyntheticSource>> SyntheticSource::make(ModelConfig confi
     info.encoding = spec.rows == 1 || spec.name == "position" ? Encoding::f32 : encoding;
     if (info.cols % block_values(info.encoding) != 0) {
       return Error{Code::unsupported, config.name,
-                   fmt::format("{} has rows of {} columns, which {} cannot hold: not a multiple of {}",
-                               info.name, info.cols, name(encoding), block_values(encoding))};
+                   fmt::format("{} has rows of {} columns; {} needs a multiple of {}", info.name, info.cols,
+                               name(encoding), block_values(encoding))};
     }
     source->tensors_.push_back(std::move(info));
   }

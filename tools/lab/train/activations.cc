@@ -34,8 +34,7 @@ Result<const SafetensorsTensor*> find_rows(const File& file, const std::vector<S
                  fmt::format("shape [{}], expected [tokens, {}]", fmt::join(found->shape, ", "), cols));
   }
   if (found->shape[0] > std::numeric_limits<uint32_t>::max()) {
-    return error(Code::unsupported,
-                 fmt::format("{} tokens are more than can be trained on", found->shape[0]));
+    return error(Code::unsupported, fmt::format("{} tokens are too many for training", found->shape[0]));
   }
   return &*found;
 }
@@ -52,8 +51,9 @@ Result<Activations> Activations::open(const std::string& path, const ModelConfig
     const auto tokens = static_cast<uint32_t>(tensor->shape[0]);
     if (std::exchange(first, false)) activations.tokens_ = tokens;
     if (tokens != activations.tokens_) {
-      return Error{Code::corrupt, fmt::format("{}: tensor \"{}\"", path, name),
-                   fmt::format("{} tokens, the tensors before it have {}", tokens, activations.tokens_)};
+      return Error{
+          Code::corrupt, fmt::format("{}: tensor \"{}\"", path, name),
+          fmt::format("{} tokens, expected {} as in the tensors before it", tokens, activations.tokens_)};
     }
     rows = {std::move(name), *encoding_of_dtype(tensor->dtype), tensor->offset, cols};
     return {};

@@ -18,28 +18,28 @@ double mean(const AheadReport& report, double (Quality::*percent)() const) {
 
 }  // namespace
 
-Result<std::vector<AheadReport>> judge_ahead(const AheadPlan& plan) {
-  TIERD_ASSIGN(const auto source, open_source(plan.model));
+Result<std::vector<AheadReport>> judge_ahead(const AheadRequest& request) {
+  TIERD_ASSIGN(const auto source, open_source(request.model));
   const ModelConfig& config = source->config();
-  TIERD_ASSIGN(const LowRankFile predictors, LowRankFile::open(plan.predictors, config));
-  TIERD_ASSIGN(const Activations activations, Activations::open(plan.activations, config));
+  TIERD_ASSIGN(const LowRankFile predictors, LowRankFile::open(request.predictors, config));
+  TIERD_ASSIGN(const Activations activations, Activations::open(request.activations, config));
   std::vector<AheadReport> reports;
-  for (uint32_t distance = 0; distance <= plan.farthest; ++distance)
+  for (uint32_t distance = 0; distance <= request.farthest; ++distance)
     reports.emplace_back().distance = distance;
-  for (uint32_t layer = plan.farthest; layer < config.n_layers; ++layer) {
+  for (uint32_t layer = request.farthest; layer < config.n_layers; ++layer) {
     if (!predictors.has(layer)) continue;
     TIERD_ASSIGN(const LowRank predictor, predictors.read(layer));
     for (AheadReport& report : reports) {
       TIERD_ASSIGN(const Quality quality,
-                   evaluate_share(predictor, activations, layer, layer - report.distance, plan.fetched));
+                   evaluate_share(predictor, activations, layer, layer - report.distance, request.fetched));
       report.layers.push_back(layer);
       report.qualities.push_back(quality);
     }
   }
   if (reports.front().layers.empty()) {
     return Error{Code::invalid_argument, "--ahead",
-                 fmt::format("no layer of {} with a predictor lies {} behind another", config.n_layers,
-                             plan.farthest)};
+                 fmt::format("no layer of {} with a predictor is {} layers after another", config.n_layers,
+                             request.farthest)};
   }
   return reports;
 }

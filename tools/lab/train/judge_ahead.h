@@ -12,7 +12,7 @@
 
 namespace tierd {
 
-struct AheadPlan {
+struct AheadRequest {
   std::string model;        // as open_source takes it
   std::string activations;  // see Activations; every token is judged
   std::string predictors;   // the file that train_predictors wrote of the model
@@ -29,7 +29,7 @@ struct AheadReport {
 
 // Returns one report for each distance. Errors: those of the model, the activations and the file of
 // predictors; invalid_argument where no layer with a predictor has `farthest` layers before it.
-Result<std::vector<AheadReport>> judge_ahead(const AheadPlan& plan);
+Result<std::vector<AheadReport>> judge_ahead(const AheadRequest& request);
 
 // Returns a row for each distance, the mean of its layers.
 std::string to_table(const std::vector<AheadReport>& reports);

@@ -24,11 +24,11 @@ Status copy(const File& from, const SafetensorsTensor& tensor, SafetensorsWriter
   return to.append(bytes);
 }
 
-Status check_paths(const KeptMassPlan& plan) {
-  for (const std::string& other : {plan.activations, plan.predictors}) {
+Status check_paths(const KeptMassRequest& request) {
+  for (const std::string& other : {request.activations, request.predictors}) {
     std::error_code ignored;
-    if (std::filesystem::equivalent(plan.out, other, ignored))
-      return Error{Code::invalid_argument, plan.out, "is read from; -o names a file of its own"};
+    if (std::filesystem::equivalent(request.out, other, ignored))
+      return Error{Code::invalid_argument, request.out, "is the input file; set another file with -o"};
   }
   return {};
 }
@@ -56,13 +56,13 @@ Result<std::vector<float>> kept_mass(const LowRank& predictor, const Activations
   return shares;
 }
 
-Status write_kept_mass(const KeptMassPlan& plan) {
-  TIERD_TRY(check_paths(plan));
-  TIERD_ASSIGN(const auto source, open_source(plan.model));
+Status write_kept_mass(const KeptMassRequest& request) {
+  TIERD_TRY(check_paths(request));
+  TIERD_ASSIGN(const auto source, open_source(request.model));
   const ModelConfig& config = source->config();
-  TIERD_ASSIGN(const LowRankFile predictors, LowRankFile::open(plan.predictors, config));
-  TIERD_ASSIGN(const Activations activations, Activations::open(plan.activations, config));
-  TIERD_ASSIGN(const File file, File::open(plan.predictors));
+  TIERD_ASSIGN(const LowRankFile predictors, LowRankFile::open(request.predictors, config));
+  TIERD_ASSIGN(const Activations activations, Activations::open(request.activations, config));
+  TIERD_ASSIGN(const File file, File::open(request.predictors));
   TIERD_ASSIGN(auto tensors, read_safetensors_header(file));
   TIERD_ASSIGN(const SafetensorsMetadata metadata, read_safetensors_metadata(file));
   std::erase_if(tensors, [](const SafetensorsTensor& tensor) { return tensor.name.ends_with(kKept); });
@@ -73,7 +73,7 @@ Status write_kept_mass(const KeptMassPlan& plan) {
     if (predictors.has(layer))
       entries.push_back({fmt::format("layers.{}.ffn{}", layer, kKept), "F32", {kKeptLevels}});
   }
-  TIERD_ASSIGN(SafetensorsWriter writer, SafetensorsWriter::create(plan.out, entries, metadata));
+  TIERD_ASSIGN(SafetensorsWriter writer, SafetensorsWriter::create(request.out, entries, metadata));
   for (const SafetensorsTensor& tensor : tensors) TIERD_TRY(copy(file, tensor, writer));
   for (uint32_t layer = 0; layer < config.n_layers; ++layer) {
     if (!predictors.has(layer)) continue;

@@ -22,13 +22,13 @@ Result<std::vector<float>> kept_mass(const LowRank& predictor, const Activations
 
 // The files of a judgement: predictors are copied to `out`, with the part that they keep of these
 // activations.
-struct KeptMassPlan {
+struct KeptMassRequest {
   std::string model;        // as open_source takes it
   std::string activations;  // of a text that was not trained on
   std::string predictors;
   std::string out;
 };
 // Errors: those of the files; invalid_argument where `out` is one of the others.
-Status write_kept_mass(const KeptMassPlan& plan);
+Status write_kept_mass(const KeptMassRequest& request);
 
 }  // namespace tierd

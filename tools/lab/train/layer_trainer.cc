@@ -106,8 +106,7 @@ class LayerTrainer {
         loss_sum += loss * (end - begin);
         if (!std::isfinite(loss_sum)) {
           return Error{Code::invalid_argument, "--learning-rate",
-                       fmt::format("in layer {}, epoch {}, the loss is no number any more; less than {} is "
-                                   "needed",
+                       fmt::format("in layer {}, epoch {}, the loss is not a number; set less than {}",
                                    task_.layer, epoch + 1, options_.learning_rate)};
         }
         task_.progress(epoch, end, loss_sum / end);

@@ -39,8 +39,7 @@ Result<LowRankFile> LowRankFile::open(const std::string& path, const ModelConfig
     const SafetensorsTensor *const a = find(site + ".a"), *const b = find(site + ".b");
     if (a == nullptr && b == nullptr) continue;
     if (a == nullptr || b == nullptr) {
-      return Error{Code::corrupt, path,
-                   fmt::format("{0}.a and {0}.b belong together, and one is missing", site)};
+      return Error{Code::corrupt, path, fmt::format("one of {0}.a and {0}.b is missing", site)};
     }
     const uint64_t rank = a->shape.empty() ? 0 : a->shape[0];
     if (rank == 0 || rank > std::max(config.d_model, config.d_ff)) {

@@ -19,22 +19,17 @@ namespace tierd {
 namespace {
 
 constexpr const char* kAbout =
-    "Makes the tensors by which predictors find the active neurons of feed-forward\n"
-    "networks.\n"
-    "\n"
-    "  tier-train predictor opt-6.7b opt.profile.safetensors -o opt.low-rank.safetensors \\\n"
-    "    --rank 0-27=128,28-31=1024\n"
-    "  tier-train judge opt-6.7b opt.profile.safetensors opt.low-rank.safetensors --ahead 2\n"
-    "  tier-train gate relu-llama -o gates.safetensors     # for the predictor gate, which is exact\n"
-    "  tier-train router olmoe -o routers.safetensors      # for the predictor router, of mixtures\n"
-    "\n"
-    "Exit status: 0; 2 if nothing could be made, with one line on standard error\n"
-    "that says why.";
+    "Makes the tensors with which predictors find the active neurons of feed-forward\nnetworks.\n\n  "
+    "tier-train predictor opt-6.7b opt.profile.safetensors -o opt.low-rank.safetensors \\\n    --rank "
+    "0-27=128,28-31=1024\n  tier-train judge opt-6.7b opt.profile.safetensors opt.low-rank.safetensors "
+    "--ahead 2\n  tier-train gate relu-llama -o gates.safetensors     # for the predictor gate, which is "
+    "exact\n  tier-train router olmoe -o routers.safetensors      # for the predictor router, of "
+    "mixtures\n\nExit status: 0; 2 if nothing could be made, with one line on standard error\nthat says why.";
 
 struct Arguments {
-  AheadPlan ahead;
-  std::string judged;  // the copy of the predictors with the part that they keep; empty: none
-  PredictorPlan plan;  // `gate` and `router` use model, out and quiet
+  AheadRequest ahead;
+  std::string judged;        // the copy of the predictors with the part that they keep; empty: none
+  PredictorRequest request;  // `gate` and `router` use model, out and quiet
   std::string dtype = "f16";
   double threshold = 0.5;
   bool sweep = false;
@@ -54,67 +49,75 @@ Status write_json(const std::string& path, nlohmann::json object, const std::str
 }
 
 Status train(Arguments& arguments) {
-  PredictorPlan& plan = arguments.plan;
-  plan.encoding = *by_name<Encoding>(arguments.dtype);
-  plan.thresholds = {arguments.threshold};
-  if (arguments.sweep) plan.thresholds = {0.3, 0.5, 0.7};
-  TIERD_ASSIGN(const auto reports, train_predictors(plan));
+  PredictorRequest& request = arguments.request;
+  request.encoding = *by_name<Encoding>(arguments.dtype);
+  request.thresholds = {arguments.threshold};
+  if (arguments.sweep) request.thresholds = {0.3, 0.5, 0.7};
+  TIERD_ASSIGN(const auto reports, train_predictors(request));
   if (!arguments.json.empty()) {
-    TIERD_TRY(write_json(arguments.json, to_json(reports), plan.model, plan.activations, plan.out));
+    TIERD_TRY(write_json(arguments.json, to_json(reports), request.model, request.activations, request.out));
   }
-  return plan.quiet ? Status() : write_output(to_table(reports));
+  return request.quiet ? Status() : write_output(to_table(reports));
 }
 
 Status judge(Arguments& arguments) {
-  const AheadPlan& plan = arguments.ahead;
-  TIERD_ASSIGN(const auto reports, judge_ahead(plan));
+  const AheadRequest& request = arguments.ahead;
+  TIERD_ASSIGN(const auto reports, judge_ahead(request));
   if (!arguments.judged.empty())
-    TIERD_TRY(write_kept_mass({plan.model, plan.activations, plan.predictors, arguments.judged}));
+    TIERD_TRY(write_kept_mass({request.model, request.activations, request.predictors, arguments.judged}));
   if (!arguments.json.empty()) {
-    nlohmann::json object{{"fetched", plan.fetched}, {"distances", to_json(reports)}};
-    TIERD_TRY(write_json(arguments.json, std::move(object), plan.model, plan.activations, plan.predictors));
+    nlohmann::json object{{"fetched", request.fetched}, {"distances", to_json(reports)}};
+    TIERD_TRY(write_json(arguments.json, std::move(object), request.model, request.activations,
+                         request.predictors));
   }
   return write_output(to_table(reports));
 }
 
 Status extract(Arguments& arguments) {
-  TIERD_ASSIGN(const auto source, open_source(arguments.plan.model));
-  return write_gates(*source, arguments.plan.out, arguments.plan.quiet);
+  TIERD_ASSIGN(const auto source, open_source(arguments.request.model));
+  return write_gates(*source, arguments.request.out, arguments.request.quiet);
 }
 
 Status extract_routers(Arguments& arguments) {
-  TIERD_ASSIGN(const auto source, open_source(arguments.plan.model));
-  return write_routers(*source, arguments.plan.out);
+  TIERD_ASSIGN(const auto source, open_source(arguments.request.model));
+  return write_routers(*source, arguments.request.out);
 }
 
-void add_both(CommandLine& to, PredictorPlan& plan) {
-  to.option("MODEL", plan.model, "A GGUF file, a Hugging Face folder or a llama2.c checkpoint")
+void add_both(CommandLine& to, PredictorRequest& request) {
+  to.option("MODEL", request.model, "A GGUF file, a Hugging Face folder or a llama2.c checkpoint")
       .required()
       .named("MODEL");
-  to.option("-o,--output", plan.out, "The safetensors file to write").required().named("OUT");
-  to.flag("-q,--quiet", plan.quiet, "No progress and no table");
+  to.option("-o,--output", request.out, "The safetensors file to write").required().named("OUT");
+  to.flag("-q,--quiet", request.quiet, "No progress and no table");
 }
 
 void add_predictor(CommandLine& to, Arguments& arguments) {
-  PredictorPlan& plan = arguments.plan;
-  TrainOptions& training = plan.training;
-  add_both(to, plan);
-  to.option("ACTIVATIONS", plan.activations, "The safetensors file that tier-profile recorded of the model")
+  PredictorRequest& request = arguments.request;
+  TrainOptions& training = request.training;
+  add_both(to, request);
+  to.option("ACTIVATIONS", request.activations,
+            "The safetensors file that tier profile recorded of the model")
       .required()
       .named("ACTIVATIONS");
-  to.option("--rank", plan.rank, "Of all layers: 128, or d/4 of the width; or of each: 0-27=128,28-31=none")
+  to.option("--rank", request.rank,
+            "Rank of all layers: 128, or d/4 of the width; or of each: 0-27=128,28-31=none")
       .named("RANK")
       .shows_default();
-  to.option("--epochs", training.epochs, "Times that every token is trained on; 0: the start alone")
+  to.option("--epochs", training.epochs, "Number of passes over all tokens; 0: the initial values only")
       .named("N")
       .between(0, 1000)
       .shows_default();
-  to.option("--batch", training.batch, "Tokens a step").named("N").between(1, 65536).shows_default();
-  to.option("--learning-rate", training.learning_rate, "Of Adam, at the start; it falls to 0")
+  to.option("--batch", training.batch, "Number of tokens in a step")
+      .named("N")
+      .between(1, 65536)
+      .shows_default();
+  to.option("--learning-rate", training.learning_rate,
+            "Learning rate of Adam at the start; it decreases to 0")
       .named("X")
       .between(1e-8, 10.0)
       .shows_default();
-  to.option("--held-out", plan.held_out, "The last share of the tokens, which is judged and not trained on")
+  to.option("--held-out", request.held_out,
+            "Share of the tokens, the last ones, that are judged and not trained on")
       .named("SHARE")
       .between(0.001, 0.9)
       .shows_default();
@@ -126,41 +129,43 @@ void add_predictor(CommandLine& to, Arguments& arguments) {
           .shows_default();
   to.flag("--sweep", arguments.sweep, "Judge at 0.3, 0.5 and 0.7").excludes(threshold);
   to.option("--seed", training.seed, "The same seed gives the same predictors").named("N").shows_default();
-  to.option("--dtype", arguments.dtype, "f16 or f32, of the matrices; the bias is f32")
+  to.option("--dtype", arguments.dtype, "Number format of the matrices, f16 or f32; the bias is f32")
       .one_of({"f16", "f32"})
       .named("DTYPE")
       .shows_default();
-  to.option("-t,--threads", training.threads, "Threads that compute (default: one a core)")
+  to.option("-t,--threads", training.threads, "Number of compute threads (default: one for each core)")
       .named("N")
       .between(1, 1024);
-  to.option("--json", arguments.json, "The table for machines, with the counts behind it").named("FILE");
+  to.option("--json", arguments.json, "Write the table as JSON, with its counts").named("FILE");
 }
 
 void add_judge(CommandLine& to, Arguments& arguments) {
-  AheadPlan& plan = arguments.ahead;
-  to.option("MODEL", plan.model, "A GGUF file, a Hugging Face folder or a llama2.c checkpoint")
+  AheadRequest& request = arguments.ahead;
+  to.option("MODEL", request.model, "A GGUF file, a Hugging Face folder or a llama2.c checkpoint")
       .required()
       .named("MODEL");
-  to.option("ACTIVATIONS", plan.activations,
-            "The file that tier-profile recorded of a text that was not trained on")
+  to.option("ACTIVATIONS", request.activations,
+            "The file that tier profile recorded of a text that was not trained on")
       .required()
       .named("ACTIVATIONS");
-  to.option("PREDICTORS", plan.predictors, "The file that tier-train predictor wrote of the model")
+  to.option("PREDICTORS", request.predictors, "The file that tier train predictor wrote for the model")
       .required()
       .named("PREDICTORS");
   to.option("-o,--output", arguments.judged,
             "Copy the predictors to OUT, with the part of the result that the highest-ranked neurons keep "
             "(SITE.kept), by which fit_memory of predictor low-rank drops the others")
       .named("OUT");
-  to.option("--ahead", plan.farthest, "Neurons are predicted from 0 up to so many layers before theirs")
+  to.option("--ahead", request.farthest,
+            "Maximum number of layers between the input and the predicted neurons")
       .named("N")
       .between(0, 1000)
       .shows_default();
-  to.option("--fetched", plan.fetched, "Share of a layer's neurons, those of the highest scores")
+  to.option("--fetched", request.fetched,
+            "Share of a layer's neurons that are fetched, those with the highest scores")
       .named("SHARE")
       .between(0.001, 1.0)
       .shows_default();
-  to.option("--json", arguments.json, "The table for machines, with the counts behind it").named("FILE");
+  to.option("--json", arguments.json, "Write the table as JSON, with its counts").named("FILE");
 }
 
 int run(int argc, char** argv) {
@@ -170,14 +175,15 @@ int run(int argc, char** argv) {
   add_predictor(line.command("predictor", "train low-rank predictors on recorded activations",
                              [&] { command = train; }),
                 arguments);
-  add_judge(line.command("judge", "count how many active neurons of later layers a layer's input finds",
+  add_judge(line.command("judge",
+                         "count how many active neurons of later layers are predicted from a layer's input",
                          [&] { command = judge; }),
             arguments);
   add_both(line.command("gate", "copy the gate projections of a model", [&] { command = extract; }),
-           arguments.plan);
+           arguments.request);
   add_both(
       line.command("router", "copy the routers of a mixture of experts", [&] { command = extract_routers; }),
-      arguments.plan);
+      arguments.request);
   if (const auto status = line.parse(argc, argv)) return *status;
   const Status done = command(arguments);
   if (done.ok()) return 0;

@@ -28,7 +28,8 @@ Result<uint32_t> parse_value(std::string_view text, const ModelConfig& config) {
   const bool share = text.starts_with(kShare);
   const auto number = parse_number(share ? text.substr(kShare.size()) : text);
   if (!number || *number == 0) {
-    return refuse(fmt::format("'{}' is no rank (128), no share of the width (d/4) and not none", text));
+    return refuse(fmt::format(
+        "'{}' is not a rank; expected one such as 128, a share of the width such as d/4, or none", text));
   }
   const uint32_t rank = share ? config.d_model / *number : *number;
   const uint32_t most = std::min(config.d_model, config.d_ff);
@@ -48,7 +49,7 @@ Result<LayerRun> parse_layers(std::string_view text, uint32_t n_layers) {
   const auto first = parse_number(text.substr(0, dash));
   const auto last = dash == std::string_view::npos ? first : parse_number(text.substr(dash + 1));
   if (!first || !last || *first > *last) {
-    return refuse(fmt::format("'{}' is no layer (3) and no run of layers (0-27)", text));
+    return refuse(fmt::format("'{}' is not a layer; expected one such as 3, or a range such as 0-27", text));
   }
   if (*last >= n_layers) {
     return refuse(fmt::format("there is no layer {}; the last one is {}", *last, n_layers - 1));
@@ -61,7 +62,7 @@ Result<LayerRun> parse_layers(std::string_view text, uint32_t n_layers) {
 Result<std::vector<uint32_t>> parse_ranks(std::string_view text, const ModelConfig& config) {
   if (text.find('=') == std::string_view::npos) {
     TIERD_ASSIGN(const uint32_t rank, parse_value(text, config));
-    if (rank == 0) return refuse("none for every layer: there is nothing to train");
+    if (rank == 0) return refuse("is none for every layer, so there is nothing to train");
     return std::vector<uint32_t>(config.n_layers, rank);
   }
   std::vector<std::optional<uint32_t>> ranks(config.n_layers);
@@ -71,7 +72,7 @@ Result<std::vector<uint32_t>> parse_ranks(std::string_view text, const ModelConf
     rest = comma == std::string_view::npos ? "" : rest.substr(comma + 1);
     const size_t equals = part.find('=');
     if (equals == std::string_view::npos) {
-      return refuse(fmt::format("'{}' names no layers; write for example 0-27=128,28-31=1024", part));
+      return refuse(fmt::format("'{}' has no layers; expected a list such as 0-27=128,28-31=1024", part));
     }
     TIERD_ASSIGN(const LayerRun layers, parse_layers(part.substr(0, equals), config.n_layers));
     TIERD_ASSIGN(const uint32_t rank, parse_value(part.substr(equals + 1), config));
@@ -84,12 +85,12 @@ Result<std::vector<uint32_t>> parse_ranks(std::string_view text, const ModelConf
   for (uint32_t layer = 0; layer < config.n_layers; ++layer) {
     if (!ranks[layer]) {
       return refuse(
-          fmt::format("layer {} is not named; {}=none leaves it without a predictor", layer, layer));
+          fmt::format("layer {} is not named; leave it without a predictor with {}=none", layer, layer));
     }
     all.push_back(*ranks[layer]);
   }
   if (std::all_of(all.begin(), all.end(), [](uint32_t rank) { return rank == 0; })) {
-    return refuse("none for every layer: there is nothing to train");
+    return refuse("is none for every layer, so there is nothing to train");
   }
   return all;
 }

@@ -10,7 +10,7 @@ namespace tierd {
 // the model.
 inline Status refuse_mixture(const TensorSource& source) {
   if (!source.config().is_mixture()) return {};
-  return Error{Code::unsupported, source.path(), "a mixture of experts; tier-train takes models without"};
+  return Error{Code::unsupported, source.path(), "is a mixture of experts; expected a model without experts"};
 }
 
 // Refuses a model without ReLU. Predictors learn which neurons add nothing, and without ReLU every neuron
@@ -19,11 +19,10 @@ inline Status refuse_mixture(const TensorSource& source) {
 inline Status refuse_without_relu(const TensorSource& source) {
   const Activation activation = source.config().activation;
   if (activation == Activation::relu || activation == Activation::relu_squared) return {};
-  return Error{
-      Code::unsupported, source.path(),
-      "its networks are without ReLU, so that no neuron is ever off and there is nothing to predict; "
-      "tierd --config configs/activeflow.toml leaves out inputs of such models instead, --config "
-      "configs/hybrid.toml nothing"};
+  return Error{Code::unsupported, source.path(),
+               "its networks have no ReLU, so every neuron fires and there is nothing to predict; run it "
+               "with --config configs/activeflow.toml, which leaves out inputs instead, or with --config "
+               "configs/hybrid.toml"};
 }
 
 }  // namespace tierd

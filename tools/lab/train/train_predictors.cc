@@ -56,7 +56,7 @@ Status write_rounded(SafetensorsWriter& writer, Encoding encoding, std::vector<f
   decode(encoding, encoded, values);
   if (!std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); })) {
     return Error{Code::invalid_argument, "--dtype",
-                 fmt::format("what was trained does not fit {}; f32 does", name(encoding))};
+                 fmt::format("the trained values exceed the range of {}; set f32", name(encoding))};
   }
   return writer.append(encoded);
 }
@@ -74,33 +74,33 @@ Status check_memory(const ModelConfig& config, uint32_t rank, const TrainOptions
 
 }  // namespace
 
-Result<std::vector<LayerReport>> train_predictors(const PredictorPlan& plan) {
-  TIERD_ASSIGN(const auto source, open_source(plan.model));
+Result<std::vector<LayerReport>> train_predictors(const PredictorRequest& request) {
+  TIERD_ASSIGN(const auto source, open_source(request.model));
   TIERD_TRY(refuse_mixture(*source));
   TIERD_TRY(refuse_without_relu(*source));
   const ModelConfig& config = source->config();
-  TIERD_ASSIGN(const std::vector<uint32_t> ranks, parse_ranks(plan.rank, config));
-  TIERD_ASSIGN(const Activations activations, Activations::open(plan.activations, config));
+  TIERD_ASSIGN(const std::vector<uint32_t> ranks, parse_ranks(request.rank, config));
+  TIERD_ASSIGN(const Activations activations, Activations::open(request.activations, config));
   std::error_code ignored;
-  if (std::filesystem::equivalent(plan.out, plan.activations, ignored)) {
-    return Error{Code::invalid_argument, plan.out,
-                 "holds the activations; predictors need a file of their own"};
+  if (std::filesystem::equivalent(request.out, request.activations, ignored)) {
+    return Error{Code::invalid_argument, request.out,
+                 "is the file of activations; set another file for the predictors"};
   }
-  const auto held_out = static_cast<uint32_t>(std::ceil(activations.tokens() * plan.held_out));
+  const auto held_out = static_cast<uint32_t>(std::ceil(activations.tokens() * request.held_out));
   const uint32_t trained = activations.tokens() - held_out;
   if (held_out == 0 || trained == 0) {
-    return Error{Code::invalid_argument, plan.activations,
-                 fmt::format("{} tokens, of which {} are to be held out: none is left to {}",
-                             activations.tokens(), held_out, trained == 0 ? "train on" : "hold out")};
+    return Error{Code::invalid_argument, request.activations,
+                 fmt::format("{} tokens, of which {} are held out; none is left to {}", activations.tokens(),
+                             held_out, trained == 0 ? "train on" : "hold out")};
   }
 
-  TIERD_TRY(check_memory(config, *std::max_element(ranks.begin(), ranks.end()), plan.training));
+  TIERD_TRY(check_memory(config, *std::max_element(ranks.begin(), ranks.end()), request.training));
   TIERD_ASSIGN(SafetensorsWriter writer,
-               SafetensorsWriter::create(plan.out, entries_of(config, ranks, plan.encoding),
+               SafetensorsWriter::create(request.out, entries_of(config, ranks, request.encoding),
                                          {{kMadeFor, shape_text(config)}}));
   const auto layers = static_cast<uint64_t>(
       std::count_if(ranks.begin(), ranks.end(), [](uint32_t rank) { return rank > 0; }));
-  Progress progress("training", layers * plan.training.epochs * trained, plan.quiet, "tokens");
+  Progress progress("training", layers * request.training.epochs * trained, request.quiet, "tokens");
   std::vector<LayerReport> reports;
   for (uint32_t layer = 0; layer < config.n_layers; ++layer) {
     if (ranks[layer] == 0) continue;
@@ -119,18 +119,18 @@ Result<std::vector<LayerReport>> train_predictors(const PredictorPlan& plan) {
     task.progress = [&, before = 0U](uint32_t epoch, uint32_t tokens, double loss) mutable {
       const bool ends = tokens == trained;
       progress.advance(tokens - std::exchange(before, ends ? 0 : tokens));
-      if (!ends || plan.quiet) return;
+      if (!ends || request.quiet) return;
       progress.say_above(fmt::format("layer {} of 0-{}, rank {}, epoch {} of {}: loss {:.4f}", layer,
-                                     config.n_layers - 1, ranks[layer], epoch + 1, plan.training.epochs,
+                                     config.n_layers - 1, ranks[layer], epoch + 1, request.training.epochs,
                                      loss));
     };
-    TIERD_ASSIGN(LowRank predictor, train_layer(task, plan.training));
-    TIERD_TRY(write_rounded(writer, plan.encoding, predictor.a));
-    TIERD_TRY(write_rounded(writer, plan.encoding, predictor.b));
+    TIERD_ASSIGN(LowRank predictor, train_layer(task, request.training));
+    TIERD_TRY(write_rounded(writer, request.encoding, predictor.a));
+    TIERD_TRY(write_rounded(writer, request.encoding, predictor.b));
     TIERD_TRY(write_rounded(writer, Encoding::f32, predictor.bias));
     TIERD_ASSIGN(const std::vector<float> kept, kept_mass(predictor, activations, layer, trained));
     TIERD_TRY(writer.append(std::as_bytes(std::span(kept))));
-    TIERD_ASSIGN(auto qualities, evaluate(predictor, activations, layer, trained, plan.thresholds));
+    TIERD_ASSIGN(auto qualities, evaluate(predictor, activations, layer, trained, request.thresholds));
     reports.push_back({.layer = layer, .rank = ranks[layer], .qualities = std::move(qualities)});
   }
   TIERD_TRY(writer.finish());

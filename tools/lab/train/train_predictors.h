@@ -12,7 +12,7 @@
 
 namespace tierd {
 
-struct PredictorPlan {
+struct PredictorRequest {
   std::string model;                  // as open_source takes it
   std::string activations;            // see Activations
   std::string out;                    // the safetensors file
@@ -27,7 +27,7 @@ struct PredictorPlan {
 // Writes layers.N.ffn.a [rank x d_model], layers.N.ffn.b [d_ff x rank] and layers.N.ffn.bias [d_ff] of each
 // layer with a rank; the file appears under its name when it is whole. Returns the quality of the predictors,
 // as the file has them, on the tokens held out. Errors: those of the model and the activations;
-// invalid_argument for a plan that does not fit them; no_space, io_error.
-Result<std::vector<LayerReport>> train_predictors(const PredictorPlan& plan);
+// invalid_argument for a request that does not fit them; no_space, io_error.
+Result<std::vector<LayerReport>> train_predictors(const PredictorRequest& request);
 
 }  // namespace tierd

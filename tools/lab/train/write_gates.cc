@@ -42,7 +42,7 @@ Status write_gates(const TensorSource& source, const std::string& path, bool qui
   if (!config.gated) {
     return Error{
         Code::unsupported, source.path(),
-        fmt::format("architecture '{}' has no gates; `tier-train predictor` is for it", config.architecture)};
+        fmt::format("architecture '{}' has no gates; use tier train predictor", config.architecture)};
   }
   std::vector<SafetensorsEntry> entries;
   uint64_t bytes = 0;

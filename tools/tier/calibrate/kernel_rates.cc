@@ -61,7 +61,7 @@ class Kernels {
     kernels.weights_.reset(static_cast<std::byte*>(std::aligned_alloc(kHugePage, kWeightBytes)));
     if (kernels.weights_ == nullptr)
       return Error{Code::no_space, "kernel rates",
-                   fmt::format("no memory for {} B of weights", kWeightBytes)};
+                   fmt::format("cannot allocate {} B for weights", kWeightBytes)};
     ::madvise(kernels.weights_.get(), kWeightBytes, MADV_HUGEPAGE);
     // These bytes are a small normal number in every encoding, as scale or as value.
     std::memset(kernels.weights_.get(), 0x11, kWeightBytes);

@@ -59,9 +59,9 @@ std::string touch_line(const Machine& machine) {
     return fmt::format("{:.0f} us (mean {:.0f})", of.median * 1e6, of.mean * 1e6);
   };
   return fmt::format(
-      "one read of {} alone: {} where nobody has read before, {} again{}", size_name(kTouchBytes),
+      "one read of {} alone: {} for the first time, {} again{}", size_name(kTouchBytes),
       pass(machine.touch.first), pass(machine.touch.again),
-      machine.just_written ? "; the file was just written: --file FILE shows one that lay" : "");
+      machine.just_written ? "; the file was just written; measure an older one with --file FILE" : "");
 }
 
 std::string kernel_table(const Machine& machine) {

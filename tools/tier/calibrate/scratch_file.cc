@@ -54,23 +54,23 @@ Result<ScratchFile> make_scratch_file(const std::string& folder, uint64_t bytes,
     name = folder + "/.tier-calibrate-XXXXXX";
     scratch.file = Descriptor(::mkostemp(name.data(), O_CLOEXEC));
   }
-  if (!scratch.file.open()) return failed(folder, "cannot create a file to measure on", errno);
+  if (!scratch.file.open()) return failed(folder, "cannot create a file to read", errno);
   ::unlink(name.c_str());
   const int fd = scratch.file.get();
   if (const int error = ::posix_fallocate(fd, 0, static_cast<off_t>(bytes)); error != 0) {
-    return failed(
-        folder, fmt::format("no room for {} to measure on", format_bytes(static_cast<double>(bytes))), error);
+    return failed(folder, fmt::format("no space for a file of {}", format_bytes(static_cast<double>(bytes))),
+                  error);
   }
 
   const std::unique_ptr<std::byte[], FreeChunk> chunk(
       static_cast<std::byte*>(std::aligned_alloc(kDirectIoAlignment, kChunkBytes)));
-  if (chunk == nullptr) return Error{Code::no_space, folder, "no memory for a write buffer"};
+  if (chunk == nullptr) return Error{Code::no_space, folder, "cannot allocate a write buffer"};
   Random random(1);
   for (uint64_t at = 0; at < kChunkBytes; at += sizeof(uint64_t)) {
     const uint64_t word = random.next();
     std::memcpy(chunk.get() + at, &word, sizeof word);
   }
-  Progress progress("writing the file to measure on", bytes, quiet);
+  Progress progress("writing the file to read", bytes, quiet);
   for (uint64_t offset = 0; offset < bytes; offset += kChunkBytes) {
     // All blocks differ, so that a disk that deduplicates gains nothing.
     for (uint64_t at = 0; at < kChunkBytes; at += kDirectIoAlignment) {

@@ -30,17 +30,15 @@ namespace tierd {
 namespace {
 
 constexpr const char* kAbout =
-    "Measures this machine: how fast it reads a disk (by read size and reads in flight, in order and at\n"
-    "random, past the page cache), how fast its cores read memory, and how fast they multiply weights of\n"
-    "each encoding, one call after the other and after pauses. Keeps the result beside the converted\n"
-    "models, where tierd --check finds it, and prints it on one screen. Run it while nothing else runs.\n\n"
-    "  tier-calibrate                        a minute; measures the disk of the cache folder\n"
-    "  tier-calibrate --quick                a few points, under 20 seconds\n"
-    "  tier-calibrate --folder /mnt/nvme     another disk\n"
-    "  tier-calibrate -o box.toml            a description for --set run.machine=box.toml\n"
-    "  tier-calibrate --file 7b.store/weights.bin   reads that file instead of writing one\n"
-    "\n"
-    "Exit: 0 done; 1 the disk or the output failed; 2 unusable arguments.\n";
+    "Measures this machine: how fast it reads a disk (by read size and reads in flight, in order and "
+    "at\nrandom, without the page cache), how fast its cores read memory, and how fast they multiply "
+    "weights\nof each encoding, in successive calls and after pauses. Writes the result to the folder of "
+    "converted\nmodels, where tierd --check finds it, and prints it on one screen. Run it on an idle "
+    "machine.\n\n  tier-calibrate                        a minute; measures the disk of the cache folder\n  "
+    "tier-calibrate --quick                a few points, under 20 seconds\n  tier-calibrate --folder "
+    "/mnt/nvme     another disk\n  tier-calibrate -o box.toml            a description for --set "
+    "run.machine=box.toml\n  tier-calibrate --file 7b.store/weights.bin   reads that file instead of writing "
+    "one\n\nExit: 0 done; 1 the disk or the output failed; 2 unusable arguments.\n";
 
 struct Options {
   std::string output;
@@ -78,7 +76,7 @@ void warn_if_in_memory(const std::string& path) {
   constexpr long kTmpfs = 0x01021994;
   struct statfs info {};
   if (::statfs(path.c_str(), &info) == 0 && info.f_type == kTmpfs) {
-    tierd::say(path + ": lies in memory (tmpfs): this measures no disk; choose another --folder");
+    tierd::say(path + ": is in memory (tmpfs), not on a disk; choose another --folder");
   }
 }
 
@@ -126,8 +124,9 @@ Status measure_flash(const std::string& path, const Plan& plan, const Options& o
   }
   machine.thread_ns = static_cast<uint64_t>(median(thread_ns));
   TIERD_ASSIGN(machine.round, measure_round(path));
-  say(options, fmt::format("disk: a read takes {:.3g} us of the thread that asks; {} are told of together",
-                           static_cast<double>(machine.thread_ns) * 1e-3, machine.round));
+  say(options,
+      fmt::format("disk: a read takes {:.3g} us of the submitting thread; the disk completes {} at a time",
+                  static_cast<double>(machine.thread_ns) * 1e-3, machine.round));
   return {};
 }
 
@@ -234,20 +233,22 @@ int run(int argc, char** argv) {
               "The file to write (default: hardware/<host>.toml in the cache folder)")
       .named("FILE");
   const Argument file =
-      line.option("--file", options.file, "An existing file to read, at least 4 MiB; none is written then")
+      line.option("--file", options.file, "An existing file to read instead of writing one, at least 4 MiB")
           .named("FILE");
-  line.option(
-          "--folder", options.folder,
-          "Where the file to read is written; it has no name and goes by itself (default: the cache folder)")
+  line.option("--folder", options.folder,
+              "Folder in which the file to read is written, without a name, so that it is always deleted "
+              "(default: the cache folder)")
       .named("DIR")
       .excludes(file);
-  line.option("--size", options.size, "Size of that file (default: 2 GiB, with --quick 512 MiB)")
+  line.option("--size", options.size,
+              "Size of the file that is written (default: 2 GiB, with --quick 512 MiB)")
       .named("SIZE")
       .excludes(file);
-  line.option("-t,--threads", options.threads, "Most threads for memory and kernels (default: all cores)")
+  line.option("-t,--threads", options.threads,
+              "Maximum number of threads for memory and kernels (default: all cores)")
       .named("N")
       .between(1, 1024);
-  line.flag("--quick", options.quick, "Fewer points, once each");
+  line.flag("--quick", options.quick, "Measure fewer points, each once");
   line.flag("-q,--quiet", options.quiet, "No progress on stderr");
   if (const auto status = line.parse(argc, argv)) return *status;
   const Status status = calibrate(options);

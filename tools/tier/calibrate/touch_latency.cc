@@ -41,7 +41,7 @@ Result<TouchLatency> measure_touch(const std::string& path, uint64_t seed) {
                  fmt::format("has less than the {} bytes of one read", kTouchBytes)};
   }
   const std::unique_ptr<void, decltype(&std::free)> memory(std::aligned_alloc(4096, kTouchBytes), &std::free);
-  if (memory == nullptr) return Error{Code::no_space, path, "no memory for a read"};
+  if (memory == nullptr) return Error{Code::no_space, path, "cannot allocate the buffer of a read"};
   // One place in each equal part of the file, so that a pass reads no place twice.
   const auto places = static_cast<uint32_t>(std::min<uint64_t>(kPlaces, blocks));
   Random random(seed);
@@ -60,7 +60,7 @@ Result<TouchLatency> measure_touch(const std::string& path, uint64_t seed) {
       const ssize_t read = ::pread(file.get(), memory.get(), kTouchBytes, static_cast<off_t>(offset));
       if (read < 0) return failed();
       if (static_cast<uint64_t>(read) != kTouchBytes)
-        return Error{Code::io_error, path, fmt::format("a read at {} brought {} bytes", offset, read)};
+        return Error{Code::io_error, path, fmt::format("a read at byte {} returned {} bytes", offset, read)};
       seconds.push_back(static_cast<double>(now_ns() - begin) * 1e-9);
     }
     *pass = pass_of(std::move(seconds));

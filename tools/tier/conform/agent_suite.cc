@@ -16,22 +16,24 @@
 namespace tierd {
 namespace {
 
-constexpr const char* kAgentMade = "an agent can be made, and has a name";
+constexpr const char* kAgentMade = "an agent can be created, and has a name";
 constexpr const char* kIdle = "an agent without messages has nothing to do";
 constexpr const char* kThrows = "no call throws";
 constexpr const char* kWaits = "no call waits";
 constexpr const char* kRoom = "poll writes as many completions as have room";
 constexpr const char* kOnce = "each accepted message completes exactly once";
 constexpr const char* kForm = "a completion has its message's lane, and does not end before it starts";
-constexpr const char* kStatus = "work that can be done ends ok";
-constexpr const char* kResult = "what a completion says is there, and nothing else changed";
-constexpr const char* kCredits = "as many messages are taken as there are credits, and busy keeps nothing";
-constexpr const char* kCancel = "a cancel completes ok, what it names ok or cancelled";
+constexpr const char* kStatus = "a request that is possible completes with ok";
+constexpr const char* kResult = "the results that a completion names are in memory, and nothing else changed";
+constexpr const char* kCredits =
+    "an agent accepts as many messages as it has credits, and keeps nothing of one that it answers with busy";
+constexpr const char* kCancel = "a cancel completes with ok, the messages that it names with ok or cancelled";
 constexpr const char* kRearranged =
-    "what was moved computes the same, what is in use stays, and what was given back can be used again";
+    "moved neurons give the same results, memory in use is kept, and returned memory can be used again";
 constexpr const char* kBehind =
-    "a run begins when the move that it names is over, and is cancelled where that has failed";
-constexpr const char* kErrors = "what cannot be done is answered with its status and the first bad unit";
+    "a run starts after the move that it names, and is cancelled if the move failed";
+constexpr const char* kErrors =
+    "an impossible request completes with its status and the number of the first bad unit";
 
 constexpr int kLongestMs = 60'000;  // limit for a device's answer
 // A call that gives up its core for longer than this has waited. A single such call may have met a lock.
@@ -89,7 +91,7 @@ class Kernel {
     const size_t n = call(size_t{0}, [&] { return world_.agent().poll({done.data(), room}); });
     const bool fits = n <= room && std::all_of(done.begin() + static_cast<ptrdiff_t>(room), done.end(),
                                                [&](const Done& d) { return d.id == untouched.id; });
-    check(kRoom, fits, [&] { return fmt::format("{} where {} have room", n, room); });
+    check(kRoom, fits, [&] { return fmt::format("{} completions, but room for {}", n, room); });
     if (!fits) over_ = true;
     for (size_t i = 0; i < n && !over_; ++i) complete(done[i]);
     return over_ ? 0 : n;
@@ -107,12 +109,13 @@ class Kernel {
       const bool late = now_ns() - begin_ns > uint64_t{kLongestMs} * 1'000'000;
       if (drive == Drive::idle) {
         check(kOnce, world_.agent().waiting(),
-              [&] { return fmt::format("idle, nothing awaited, and yet {} open", open_.size()); });
+              [&] { return fmt::format("idle, but {} messages are open", open_.size()); });
         if (!world_.agent().waiting()) over_ = true;
         pollfd ready = {.fd = world_.agent().wait_fd(), .events = POLLIN, .revents = 0};
-        if (!over_ && ::poll(&ready, 1, kLongestMs) != 1) give_up("no completion showed on the descriptor");
+        if (!over_ && ::poll(&ready, 1, kLongestMs) != 1)
+          give_up("the descriptor did not become readable for a completion");
       } else if (late) {
-        give_up("busy for a minute, and nothing has completed");
+        give_up("busy for a minute without a completion");
       }
     }
   }
@@ -141,7 +144,7 @@ class Kernel {
   void complete(const Done& done) {
     const auto found = open_.find(key(done.id));
     check(kOnce, found != open_.end(), [&] {
-      return fmt::format("a completion of {}.{}, for which nobody waits", done.id.slot, done.id.generation);
+      return fmt::format("a completion of {}.{}, which is not open", done.id.slot, done.id.generation);
     });
     if (found == open_.end()) {
       over_ = true;
@@ -197,8 +200,8 @@ std::unique_ptr<AgentWorld> make_world(const AgentCase& tried, uint64_t seed, Re
 
 void check_idle(AgentWorld& world, Kernel& kernel) {
   kernel.check(kIdle, kernel.drive() == Drive::idle, [] { return "drive was busy"; });
-  kernel.check(kIdle, kernel.poll(1) == 0, [] { return "there was a completion"; });
-  kernel.check(kIdle, !world.agent().waiting(), [] { return "something is awaited"; });
+  kernel.check(kIdle, kernel.poll(1) == 0, [] { return "found a completion"; });
+  kernel.check(kIdle, !world.agent().waiting(), [] { return "a message is open"; });
 }
 
 void has_nothing_to_do_at_first(const AgentCase& tried, uint64_t seed, Report& report, uint32_t& waits) {
@@ -237,7 +240,7 @@ void is_busy_without_credit_and_keeps_nothing(const AgentCase& tried, uint64_t s
   // A credit is free only after the completion has been polled.
   const auto refuse = [&] {
     if (!kernel.over() && kernel.submit(refused)) {
-      kernel.check(kCredits, false, [] { return "more were taken than there are credits"; });
+      kernel.check(kCredits, false, [] { return "more messages were accepted than there are credits"; });
     }
   };
   refuse();
@@ -328,7 +331,7 @@ void says_what_it_cannot_do(const AgentCase& tried, uint64_t seed, Report& repor
     if (kernel.over()) return;
     const Done& done = kernel.completed().back().second;
     kernel.check(kErrors, done.status == bad.status && done.first_bad == bad.first_bad, [&] {
-      return fmt::format("{}: status {} at unit {}, {} at unit {} was expected", bad.what,
+      return fmt::format("{}: status {} at unit {}, expected {} at unit {}", bad.what,
                          static_cast<int>(done.status), done.first_bad, static_cast<int>(bad.status),
                          bad.first_bad);
     });

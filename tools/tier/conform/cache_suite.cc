@@ -19,18 +19,18 @@ namespace {
 using Cache = Subject<tierd_cache_1>;
 
 constexpr const char* kShares =
-    "share: no edition gets more than it can have, all together no more than there is";
+    "share: no edition gets more slots than its maximum, and all together no more bytes than there are";
 constexpr const char* kVerdicts = "admit: verdicts are keep, bypass, or refuse of a prefetch";
 constexpr const char* kVictims = "admit: victims are of the same edition, evictable, each named once";
-constexpr const char* kEnough = "admit: what is kept has a free slot or a victim";
-constexpr const char* kNoWaste = "admit: nobody is evicted for nothing";
-constexpr const char* kFill = "fill: editions that can keep what is listed, ascending neurons";
-constexpr const char* kAhead = "ahead: later sites, ascending neurons of theirs, editions that they have";
+constexpr const char* kEnough = "admit: each neuron that is kept has a free slot or a victim";
+constexpr const char* kNoWaste = "admit: no neuron is evicted without need";
+constexpr const char* kFill = "fill: editions with slots for the listed neurons, ascending neurons";
+constexpr const char* kAhead = "ahead: later sites, their neurons ascending, editions that they have";
 constexpr const char* kMeanwhile = "idle: editions that it has, ascending neurons";
 constexpr const char* kExpire = "expire: victims are of the same edition, evictable, each named once";
 constexpr const char* kResize =
-    "resize: victims are evictable and named once, and enough as far as there are any";
-constexpr const char* kResplit = "resplit: answers 0 or 1";
+    "resize: victims are evictable and named once, and as many as needed or as there are";
+constexpr const char* kResplit = "resplit: returns 0 or 1";
 
 // The slots and reads in flight of the simulated kernel.
 class Tier {
@@ -333,8 +333,7 @@ class CacheTrace {
   // Appends the victims of an answer to `leaving`. Returns false if one is no evictable neuron of `edition`.
   bool check_victims(const char* rule, const tierd_victims_out& out, uint32_t cap, EditionId edition,
                      std::vector<uint32_t>& leaving) {
-    report_.check(rule, out.n <= cap,
-                  [&] { return fmt::format("{} victims where {} have room", out.n, cap); });
+    report_.check(rule, out.n <= cap, [&] { return fmt::format("{} victims, but room for {}", out.n, cap); });
     if (out.n > cap) return false;
     for (uint32_t i = 0; i < out.n; ++i) {
       const tierd_neuron& victim = out.item[i];
@@ -382,7 +381,7 @@ class CacheTrace {
     Guarded<uint32_t> wanted(1);
     answered(cache_->strategy.call(&tierd_cache_1::resplit, "resplit", wanted.data()));
     if (!well()) return;
-    report_.check(kResplit, wanted[0] <= 1, [&] { return fmt::format("answered {}", wanted[0]); });
+    report_.check(kResplit, wanted[0] <= 1, [&] { return fmt::format("returned {}", wanted[0]); });
     report_.check(kWithin, wanted.intact(), [] { return "resplit wrote beyond its answer"; });
     fingerprint_.add(wanted[0]);
     if (wanted[0] != 1) return;
@@ -426,8 +425,8 @@ class CacheTrace {
       const uint32_t here = tier_->residency().valid_count(e);
       const uint32_t surplus = here > slots[e] ? here - slots[e] : 0;
       report_.check(kResize, leaving.size() >= std::min(surplus, evictable), [&] {
-        return fmt::format("{} victims where {} of {} neurons have to leave edition {}", leaving.size(),
-                           surplus, here, e);
+        return fmt::format("{} victims, but {} of {} neurons must leave edition {}", leaving.size(), surplus,
+                           here, e);
       });
       evict(e, leaving, TIERD_DROPPED_SHRUNK);
     }

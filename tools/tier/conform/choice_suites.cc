@@ -14,12 +14,12 @@ namespace tierd {
 namespace {
 
 constexpr const char* kLevels = "choose: an edition that the site has, for each neuron";
-constexpr const char* kUnits = "assign: a unit that there is, for each neuron";
+constexpr const char* kUnits = "assign: an existing unit for each neuron";
 constexpr const char* kNeeds = "caps: known ones";
 constexpr uint32_t kKnownNeeds = TIERD_LEVELS_NEEDS_SCORES;
 static_assert(kKnownNeeds == TIERD_BALANCER_NEEDS_SCORES);
-constexpr const char* kMoves = "rebalance: editions and units that there are, ascending neurons";
-constexpr const char* kHomes = "place: a unit that there is, for each neuron of the edition";
+constexpr const char* kMoves = "rebalance: existing editions and units, ascending neurons";
+constexpr const char* kHomes = "place: an existing unit for each neuron of the edition";
 
 // A question to an instance, in a world of sites and units: `ask(subject, numbers)` writes the numbers of n
 // neurons, each below the bound.

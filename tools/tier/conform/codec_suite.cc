@@ -14,16 +14,16 @@
 namespace tierd {
 namespace {
 
-constexpr const char* kAnswers = "no call throws, and none but those that must be refused fails";
+constexpr const char* kAnswers = "no call throws, and only calls that must be refused fail";
 constexpr const char* kBound = "bound: at least what compress writes, at most 2 n + 65536";
 constexpr const char* kTooLittleRoom =
-    "compress: too little room is refused (TIERD_E_NO_SPACE), and none but it is written to";
-constexpr const char* kBack = "expand: gives back what was compressed, whatever lies behind it";
-constexpr const char* kAnybody = "expand: any instance expands what another one has compressed";
-constexpr const char* kMalformed = "expand: whatever nobody compressed is taken or refused (TIERD_E_INVALID)";
-constexpr const char* kCutShort = "expand: what is cut short is refused (TIERD_E_INVALID)";
-constexpr const char* kOtherSize =
-    "expand: what was made from more or fewer bytes is refused (TIERD_E_INVALID)";
+    "compress: too little room is refused (TIERD_E_NO_SPACE), and nothing beyond it is written";
+constexpr const char* kBack = "expand: restores the compressed bytes, whatever follows them";
+constexpr const char* kAnybody = "expand: any instance expands the output of another one";
+constexpr const char* kMalformed =
+    "expand: bytes that were never compressed are accepted or refused (TIERD_E_INVALID)";
+constexpr const char* kCutShort = "expand: truncated input is refused (TIERD_E_INVALID)";
+constexpr const char* kOtherSize = "expand: output of more or fewer bytes is refused (TIERD_E_INVALID)";
 
 using Bytes = std::vector<uint8_t>;
 
@@ -76,7 +76,7 @@ class CodecTrial {
     const auto answer =
         call([&] { return table().compress(self(), bytes.data(), bytes.size(), out.data(), cap, &written); });
     report_.check(kTooLittleRoom, answer == TIERD_E_NO_SPACE && out.intact(), [&] {
-      return fmt::format("{} bytes of room for {}: answered {}", cap, packed.size(), answer.value_or(0));
+      return fmt::format("{} bytes of room for {}: returned {}", cap, packed.size(), answer.value_or(0));
     });
   }
 
@@ -84,13 +84,13 @@ class CodecTrial {
     Guarded<uint8_t> out(expected.size());
     const auto answer = expand(packed, out, expected.size());
     report_.check(rule, answer && *answer >= 0 && std::equal(expected.begin(), expected.end(), out.data()),
-                  [&] { return fmt::format("{} bytes, answered {}", expected.size(), answer.value_or(0)); });
+                  [&] { return fmt::format("{} bytes, returned {}", expected.size(), answer.value_or(0)); });
   }
   void refuses(const char* rule, const Bytes& packed, uint64_t n_out) {
     Guarded<uint8_t> out(n_out);
     const auto answer = expand(packed, out, n_out);
     report_.check(rule, answer == TIERD_E_INVALID, [&] {
-      return fmt::format("{} bytes into {}: answered {}", packed.size(), n_out, answer.value_or(0));
+      return fmt::format("{} bytes into {}: returned {}", packed.size(), n_out, answer.value_or(0));
     });
   }
   // `packed` may expand to anything, but no byte outside the result may be written.
@@ -98,7 +98,7 @@ class CodecTrial {
     Guarded<uint8_t> out(n_out);
     const auto answer = expand(packed, out, n_out);
     report_.check(kMalformed, answer && (*answer >= 0 || *answer == TIERD_E_INVALID), [&] {
-      return fmt::format("{} bytes into {}: answered {}", packed.size(), n_out, answer.value_or(0));
+      return fmt::format("{} bytes into {}: returned {}", packed.size(), n_out, answer.value_or(0));
     });
   }
 
@@ -119,7 +119,7 @@ class CodecTrial {
   bool succeeds(const std::function<int()>& function) {
     const auto answer = call(function);
     const bool well = answer && *answer >= 0;
-    report_.check(kAnswers, well, [&] { return fmt::format("answered {}", answer.value_or(0)); });
+    report_.check(kAnswers, well, [&] { return fmt::format("returned {}", answer.value_or(0)); });
     return well;
   }
   // `packed` is copied to memory of exactly its size, so that AddressSanitizer finds reads behind it.

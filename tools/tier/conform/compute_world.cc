@@ -100,7 +100,7 @@ class ComputeWorld final : public PlacedWorld {
     const uint32_t at = static_cast<uint32_t>(at_[0] / kPlaceUnit);
     add("a slot moved out of the memory", Op::move, {{at, at}, {at, 4 * kEnd}}, 1);
     add("a slot moved from nowhere", Op::move, {{at, at}, {4 * kEnd, at}}, 1);
-    add("a slot moved from a memory that there is not", Op::move, {{at, at}}, 0);
+    add("a slot moved from a memory that does not exist", Op::move, {{at, at}}, 0);
     all.back().request.message.from = 7;
     add("addresses behind the arena", Op::resize, {{0, kEnd}, {kEnd, kEnd + 1}}, 1);
     add("addresses that do not ascend", Op::resize, {{1, kEnd}, {0, 1}}, 1);
@@ -261,7 +261,7 @@ class ComputeWorld final : public PlacedWorld {
         for (uint32_t r = unit.unit * kGroupRows; r < std::min((unit.unit + 1) * kGroupRows, kOut); ++r) {
           const double got = out[row * out_stride_ + r];
           if (!(std::abs(got - expected_[row * kOut + r]) < kTolerance)) {
-            return fmt::format("output {} of row {} is {}, {} was expected", r, row, got,
+            return fmt::format("output {} of row {} is {}, expected {}", r, row, got,
                                expected_[row * kOut + r]);
           }
         }

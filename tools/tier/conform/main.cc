@@ -22,23 +22,19 @@ namespace {
 constexpr uint64_t kBytesOfReads = uint64_t{40} << 20;
 
 constexpr const char* kDescription =
-    "tier-conform tries a plugin against the rules of its kind, on a simulated core with random sites and "
+    "tier-conform checks a plugin against the rules of its kind, on a simulated core with random sites and "
     "traces; a codec with random bytes; an agent with random messages, over a temporary file or a small "
-    "model.\n"
-    "\n"
-    "  tier-conform build/dev/lib/tierd/cache-lru.so\n"
-    "  tier-conform build/dev/lib/tierd/agent-flash.so\n"
-    "  tier-conform --seed 7 --worlds 200 ./cache-mine.so\n"
-    "  tier-conform --tensors heat.safetensors ./cache-mine.so\n"
-    "\n"
-    "Exit: 0 it keeps them; 1 it breaks one, with the first example of each; 2 it is no plugin.";
+    "model.\n\n  tier-conform build/dev/lib/tierd/cache-lru.so\n  tier-conform "
+    "build/dev/lib/tierd/agent-flash.so\n  tier-conform --seed 7 --worlds 200 ./cache-mine.so\n  "
+    "tier-conform --tensors heat.safetensors ./cache-mine.so\n\nExit: 0 it keeps all rules; 1 it breaks "
+    "some, each printed with its first example; 2 it is not a plugin.";
 
 // Runs the suite for a plugin, by the kind and name of its file: cache-lru.so. Returns its description.
 Result<std::string> try_plugin(const std::string& path, const SuiteOptions& options, Report& report) {
   const std::string file = std::filesystem::path(path).stem().string();
   const size_t dash = file.find('-');
   if (dash == std::string::npos) {
-    return Error{Code::invalid_argument, path, "is not called KIND-NAME.so"};
+    return Error{Code::invalid_argument, path, "is not named KIND-NAME.so"};
   }
   const std::string kind = file.substr(0, dash);
   const std::string name = file.substr(dash + 1);
@@ -73,13 +69,12 @@ int run(int argc, char** argv) {
   bool verbose = false;
   CommandLine line("tier-conform", kDescription);
   line.option("PLUGIN", path, "the shared object").required().named("FILE");
-  line.option("-s,--seed", options.seed, "of sites and traces").shows_default();
-  line.option("--worlds", options.worlds, "how many arrangements of sites").shows_default();
-  line.option("--steps", options.steps, "steps in each").shows_default();
-  line.option("--tensors", tensors,
-              "a safetensors file for the plugin, as `cache.tensors` names one to tierd")
+  line.option("-s,--seed", options.seed, "seed of sites and traces").shows_default();
+  line.option("--worlds", options.worlds, "number of arrangements of sites").shows_default();
+  line.option("--steps", options.steps, "number of steps in each arrangement").shows_default();
+  line.option("--tensors", tensors, "a safetensors file for the plugin, as the key `cache.tensors` of tierd")
       .named("FILE");
-  line.flag("-v,--verbose", verbose, "the rules that it keeps, too");
+  line.flag("-v,--verbose", verbose, "print the rules that it keeps as well");
   if (const auto status = line.parse(argc, argv)) return *status;
   if (!tensors.empty()) {
     const auto read = read_tensors(tensors);
@@ -102,7 +97,9 @@ int run(int argc, char** argv) {
       fmt::format("{} {} {} rules ({} checks, seed {})\n", *tried,
                   report.ok() ? "keeps all" : "breaks some of", report.rules().size(), checks, options.seed);
   if (report.ok() && !report.last_refusal().empty() && options.tensors == nullptr)
-    text += fmt::format("not tried everywhere, for want of tensors (--tensors): {}\n", report.last_refusal());
+    text +=
+        fmt::format("some rules were not checked everywhere, because tensors are missing (--tensors): {}\n",
+                    report.last_refusal());
   if (const Status written = write_output(text); !written.ok()) {
     say(written.error().line());
     return kFailed;

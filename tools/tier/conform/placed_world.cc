@@ -58,7 +58,7 @@ std::string Places::trespass() {
 }
 
 void Places::look_at(uint32_t place) {
-  if (!untouched({at(place), bytes_})) trespass_ = "memory was written to after its message had completed";
+  if (!untouched({at(place), bytes_})) trespass_ = "memory was written after its message had completed";
 }
 
 Request PlacedWorld::control(Op op, const MessageId& about) {
@@ -73,7 +73,7 @@ Status PlacedWorld::make(const AgentChoice& choice, AgentContext& context) {
   TIERD_ASSIGN(made_, make_agent(choice, context));
   if (places_.use(2 * std::min(agent().credits(), kMostPlaces) + 8)) return {};
   return Error{Code::unsupported, choice.origin,
-               fmt::format("has {} credits, {} can be tried", agent().credits(), kMostPlaces / 2 - 4)};
+               fmt::format("has {} credits, expected at most {}", agent().credits(), kMostPlaces / 2 - 4)};
 }
 
 Request PlacedWorld::request(Op op, uint32_t place) {

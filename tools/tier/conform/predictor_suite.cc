@@ -20,10 +20,11 @@ using Predictor = Subject<tierd_predictor_1>;
 constexpr const char* kSets = "predict: neurons of the site, ascending, or all";
 constexpr const char* kDeclared = "a predictor that leaves neurons out declares itself lossy";
 constexpr const char* kLookAhead =
-    "look_ahead: wishes lie as many sites ahead as they say, within the room given";
-constexpr const char* kScores = "predict: a finite score for each neuron, where they are wanted and given";
+    "look_ahead: wishes are for the site at their distance, and not more than there is room for";
+constexpr const char* kScores =
+    "predict: a finite score for each neuron, where scores are requested and declared";
 constexpr const char* kHeat = "heat: from 0 to 15 for each neuron of the site";
-constexpr const char* kCaps = "caps: known ones, the same for all instances, lossy as the descriptor says";
+constexpr const char* kCaps = "caps: known ones, the same for all instances, lossy if the descriptor is";
 
 class PredictorTrace {
  public:
@@ -144,7 +145,7 @@ class PredictorTrace {
     report_.check(kDeclared, lossy_ || out.all == 1 || out.n == n,
                   [&] { return fmt::format("{} of {} neurons of site {}", out.n, n, site); });
     fingerprint_.add(uint64_t{out.all} << 32 | count);
-    report_.check(kScores, out.scored == 0 || wanted, [] { return "scores that nobody wanted"; });
+    report_.check(kScores, out.scored == 0 || wanted, [] { return "wrote scores that were not requested"; });
     for (uint32_t i = 0; i < (out.all == 1 ? n : count) && wanted && out.scored != 0; ++i) {
       report_.check(kScores, std::isfinite(scores[i]), [&] { return fmt::format("{}", scores[i]); });
       fingerprint_.add(std::bit_cast<uint32_t>(scores[i]));

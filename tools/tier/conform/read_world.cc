@@ -113,7 +113,7 @@ class ReadWorld final : public PlacedWorld {
 
     std::string path = (std::filesystem::temp_directory_path() / "tier-conform-XXXXXX").string();
     const int file = ::mkstemp(path.data());
-    if (file < 0) return Error{Code::io_error, path, "no temporary file can be made"};
+    if (file < 0) return Error{Code::io_error, path, "cannot create a temporary file"};
     ::close(file);
     path_ = path;
     std::ofstream out(path, std::ios::binary);
@@ -153,15 +153,15 @@ class ReadWorld final : public PlacedWorld {
         bytes += extent.bytes;
         ++landed;
       } else if (done.status == DoneStatus::ok) {
-        return fmt::format("unit {} of {} has not the bytes of its extent", i, units.size());
+        return fmt::format("unit {} of {} does not have the bytes of its extent", i, units.size());
       }
     }
     if (!Places::untouched({base + checked, kPlaceBytes - checked}))
       return "a byte beside the destinations was written";
     // A cancelled read may have loaded any of its units, and some that it does not count.
-    if (landed < done.n_done) return fmt::format("{} units are said, {} have come", done.n_done, landed);
+    if (landed < done.n_done) return fmt::format("{} units reported, but {} read", done.n_done, landed);
     const bool right = done.status == DoneStatus::ok ? bytes == done.bytes : bytes >= done.bytes;
-    return right ? "" : fmt::format("{} B are said, {} B have come", done.bytes, bytes);
+    return right ? "" : fmt::format("{} B reported, but {} B read", done.bytes, bytes);
   }
 
   const uint64_t unit_;

@@ -12,7 +12,7 @@ template <class C>
 void cut_into(Site& site) {
   site.label = kCutNumber<C>;
   site.added = C::kAdded;
-  site.run = C::kRun;
+  site.stretch = C::kRun;
 }
 
 // Appends a site without editions.

@@ -23,11 +23,11 @@
 namespace tierd {
 
 // Rules of all kinds.
-inline constexpr const char* kMade = "an instance can be made of whatever its parameters allow";
-inline constexpr const char* kMadeWithTensors = "an instance can be made with the tensors, for some sites";
-inline constexpr const char* kWithin = "answers are written within the arrays that are given for them";
+inline constexpr const char* kMade = "an instance can be created with any allowed parameters";
+inline constexpr const char* kMadeWithTensors = "an instance can be created with the tensors, for some sites";
+inline constexpr const char* kWithin = "results are written within the arrays that the caller passes";
 inline constexpr const char* kSame =
-    "the same calls and seed give the same answers, whatever other instances do";
+    "the same calls and seed give the same results, whatever other instances do";
 
 // Draws the sites of world number `world`: first the edge cases (none, one of one neuron, a tied embedding
 // …), then random ones. Each site has one edition of its own, except the tied embedding.
@@ -77,7 +77,8 @@ class Subject {
                                        const SuiteOptions& options, Report& report) {
     std::unique_ptr<Subject> subject(new Subject);
     const Status read = read_table(*choice.plugin, choice.origin, subject->strategy.table);
-    report.check("the table has what its kind needs", read.ok(), [&] { return read.error().line(); });
+    report.check("the table has the functions that its kind requires", read.ok(),
+                 [&] { return read.error().line(); });
     if (!read.ok()) return nullptr;
     auto made = StrategyInstance::create(choice, world);
     const bool may_refuse =

@@ -12,7 +12,7 @@
 namespace tierd {
 namespace {
 
-constexpr const char* kRefused = "values out of a parameter's bounds are refused";
+constexpr const char* kRefused = "values outside a parameter's bounds are refused";
 constexpr const char* kTables =
     "extension: the same table for an id at every call, nothing for an unknown one";
 

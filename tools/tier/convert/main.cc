@@ -17,8 +17,8 @@ constexpr const char* kAbout =
     "Converts a model into a store, the form in which weights are read from flash, or into a GGUF file.\n";
 constexpr const char* kExamples = R"(
 SOURCE is a GGUF file (the first of its shards), a Hugging Face folder or a
-llama2.c checkpoint. tierd converts by itself; this is for stores with a place
-and a name of their own.
+llama2.c checkpoint. tierd converts models by itself; use tier convert for a
+store with a folder of your choice.
 
 Examples:
   tier-convert llama-2-7b.Q4_0.gguf /flash/llama-2-7b --verify
@@ -27,11 +27,11 @@ Examples:
   tier-convert TinyLlama-1.1B tinyllama.gguf            for llama.cpp as well
   tier-convert pruned.gguf pruned --compression zstd --codec level=19
 
-Where OUT ends in .gguf, a GGUF file is made, else a store. In a GGUF file matrices keep
-their encoding (llama-quantize makes others of it). tier prune makes weights zero.
+If OUT ends in .gguf, a GGUF file is written, else a store. In a GGUF file matrices keep
+their encoding; llama-quantize converts it to others. tier prune sets weights to zero.
 
-Exit status: 0; 2 if what was asked for could not be made or is damaged, with one line
-on standard error that says why.)";
+Exit status: 0; 2 if the output could not be written or the store is damaged, with one
+line on standard error that says why.)";
 
 // Refuses the arguments of tier-prune; returns 0 if there are none.
 int refuse_pruning(const std::vector<std::string>& words) {
@@ -76,16 +76,15 @@ int main_of(int argc, char** argv) {
   line.option("source,-m,--model", to.source, "The model; or, with --verify and no OUT, a store")
       .required()
       .named("SOURCE");
-  line.option(
-          "out,-o,--output", to.out,
-          "The store (a folder) to make, which an interrupted run goes on with; or a GGUF file, if it ends "
-          "in .gguf")
+  line.option("out,-o,--output", to.out,
+              "The store to write, a folder, which resumes an interrupted conversion; or a GGUF file, if the "
+              "name ends in .gguf")
       .named("OUT");
   to.add_to(line);
   if (const auto status = line.parse(words)) return *status;
   const Status complete = to.complete();
   if (to.out.empty() && !to.verify) {
-    return fail("OUT is missing; to check a store: tier-convert --verify STORE");
+    return fail("OUT is missing; check a store with tier convert --verify STORE");
   }
   if (to.out.empty() && (!to.tokenizer.empty() || to.store.given())) {
     return fail(

@@ -28,15 +28,15 @@ using nlohmann::json;
 constexpr const char* kAbout = "Lists, verifies and prunes the stores that models were converted into.";
 constexpr const char* kExamples = R"(
 tierd converts a model once for each layout that it is run with, into the cache
-folder ($TIERD_CACHE, else ~/.cache/tierd). A store that was removed is made
-again by the next run that needs it, as long as its model is there.
+folder ($TIERD_CACHE, else ~/.cache/tierd). The next run that needs a removed
+store converts its model again.
 
 Examples:
-  tier-store list                     what there is, the least recently used first
+  tier-store list                     lists stores, the least recently used first
   tier-store verify                   reads every store and checks its checksums
-  tier-store verify model-8d0f…       this one; a path names one elsewhere
-  tier-store prune --keep 50GB        removes what was used longest ago, to 50 GB
-  tier-store prune --keep 0 --dry-run says what would go
+  tier-store verify model-8d0f…       reads one store, by its name or path
+  tier-store prune --keep 50GB        removes the least recently used, down to 50 GB
+  tier-store prune --keep 0 --dry-run lists the stores that would be removed
 
 Exit status: 0; 1 if a store is damaged or a disk failed; 2 for unusable
 arguments, with one line on standard error that says why.)";
@@ -84,10 +84,9 @@ std::string since(int64_t used_s) {
 
 std::string note_on(const KeptStore& store) {
   if (store.state == KeptStore::State::unreadable) return store.why;
-  std::string note =
-      store.state == KeptStore::State::unfinished
-          ? std::string(store.in_use ? "is being made" : "was begun, and goes on with the next run")
-          : store.source;
+  std::string note = store.state == KeptStore::State::unfinished
+                         ? std::string(store.in_use ? "is being made" : "incomplete; the next run resumes it")
+                         : store.source;
   if (store.source_gone) note += " (which is gone)";
   if (store.in_use && store.state == KeptStore::State::whole) note += " (in use)";
   return note;
@@ -167,10 +166,11 @@ int prune(const std::vector<KeptStore>& stores, const Options& options) {
   for (const KeptStore& store : stores) {
     if (left <= *keep) break;
     if (store.in_use || store.source_gone) {
-      say(fmt::format(
-          "{}: stays; {}", store.path,
-          store.in_use ? "it is in use"
-                       : fmt::format("its model {} is gone, and it could not be made again", store.source)));
+      say(fmt::format("{}: is kept; {}", store.path,
+                      store.in_use
+                          ? "it is in use"
+                          : fmt::format("its model {} no longer exists, so it could not be converted again",
+                                        store.source)));
       continue;
     }
     if (!options.dry_run) {
@@ -192,21 +192,24 @@ int run(int argc, char** argv) {
   enum class Command : uint8_t { list, verify, prune } command{};
   CommandLine line("tier-store", kAbout);
   line.footer([] { return kExamples; });
-  CommandLine& listing =
-      line.command("list", "what there is, the least recently used first", [&] { command = Command::list; });
-  listing.flag("--json", options.json, "One object for machines");
+  CommandLine& listing = line.command("list", "list the stores, the least recently used first",
+                                      [&] { command = Command::list; });
+  listing.flag("--json", options.json, "Print one JSON object");
   CommandLine& verifying =
       line.command("verify", "read stores and check every checksum", [&] { command = Command::verify; });
-  verifying.option("STORE", options.stores, "Names as `list` has them, or paths; none: all").named("STORE");
+  verifying.option("STORE", options.stores, "Names as printed by `list`, or paths; default: all")
+      .named("STORE");
   verifying
       .option("--plugin-path", options.plugin_folders,
-              "A folder with codecs, of stores that were written by one; may be repeated")
+              "A folder with codecs, for stores that one has compressed; may be repeated")
       .named("DIR");
   verifying.flag("-q,--quiet", options.quiet, "No progress");
   CommandLine& pruning =
-      line.command("prune", "remove what was used longest ago", [&] { command = Command::prune; });
-  pruning.option("--keep", options.keep, "What may stay, all together, as 50GB").required().named("SIZE");
-  pruning.flag("--dry-run", options.dry_run, "Say what would go, and remove nothing");
+      line.command("prune", "remove the least recently used stores", [&] { command = Command::prune; });
+  pruning.option("--keep", options.keep, "Total size of the stores that are kept, such as 50GB")
+      .required()
+      .named("SIZE");
+  pruning.flag("--dry-run", options.dry_run, "Print the stores that would be removed, and remove nothing");
   if (const auto status = line.parse(argc, argv)) return *status;
   const auto folder = cache_folder();
   if (!folder.ok()) return fail(folder.error(), kBadInput);

@@ -21,7 +21,7 @@ bool is_tokenizer_file(const std::filesystem::path& path) {
 }
 
 Error no_tokenizer(const std::string& path) {
-  return Error{Code::not_found, path, "brings no tokenizer; give its tokenizer file instead"};
+  return Error{Code::not_found, path, "has no tokenizer; use its tokenizer file as -m"};
 }
 
 }  // namespace

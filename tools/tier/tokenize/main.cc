@@ -24,12 +24,12 @@
 namespace tierd {
 namespace {
 
-constexpr const char* kAbout = "Turns text into the token ids of a model, or ids into text.";
+constexpr const char* kAbout = "Converts text into the token ids of a model, or ids into text.";
 constexpr const char* kExamples = R"(
 MODEL is a model (a GGUF file, a Hugging Face folder, a llama2.c checkpoint, a
 store) or only its tokenizer (tokenizer.model, tokenizer.json, vocab.json with
-merges.txt beside it, llama2.c's tokenizer.bin). Text comes from -p, -f or
-standard input, byte for byte.
+merges.txt beside it, llama2.c's tokenizer.bin). The text is read from -p, -f
+or standard input, byte for byte.
 
 Examples:
   tier-tokenize -m model.gguf -p 'Hello world'          one line a token
@@ -39,8 +39,8 @@ Examples:
   tier-tokenize -m model.gguf --decode '[15043, 3186]'  Hello world
   tier-tokenize -m model.gguf --ids -f a.txt | tier-tokenize -m model.gguf --decode -
 
-Exit status: 0; 1 if the output cannot be written; 2 if the arguments or the
-files are not usable, with one line on standard error that says why.)";
+Exit status: 0; 1 if the output cannot be written; 2 for unusable arguments or
+files, with one line on standard error that says why.)";
 
 struct Arguments {
   std::string model;
@@ -89,7 +89,7 @@ Result<std::vector<uint32_t>> parse_ids(std::string_view text, size_t token_coun
     if (error != std::errc() || rest != word.data() + word.size() || id >= token_count) {
       return Error{
           Code::invalid_argument, "--decode",
-          fmt::format("\"{}\" is no token id; expected whole numbers below {}", shown(word), token_count)};
+          fmt::format("\"{}\" is not a token id; expected whole numbers below {}", shown(word), token_count)};
     }
     ids.push_back(id);
     at = end;
@@ -133,15 +133,14 @@ int main_with(int argc, char** argv) {
   line.footer([] { return kExamples; });
   line.option("-m,--model", arguments.model, "The model or tokenizer").required().named("MODEL");
   Argument prompt = line.option("-p,--prompt", arguments.prompt, "The text").named("TEXT");
-  Argument file = line.option("-f,--file", arguments.file, "The file that holds the text").named("FILE");
-  Argument ids = line.flag("--ids", arguments.ids, "Print the ids alone, as [1, 2, 3]");
+  Argument file = line.option("-f,--file", arguments.file, "A file with the text").named("FILE");
+  Argument ids = line.flag("--ids", arguments.ids, "Print only the ids, as in [1, 2, 3]");
   Argument no_bos =
-      line.flag("--no-bos", arguments.no_bos, "Put no BOS token first where the model asks for it");
+      line.flag("--no-bos", arguments.no_bos, "Do not begin with the BOS token, even if the model has it");
   line.flag("--special", arguments.special,
-            "Control tokens written in the text become their ids; with --decode, they are printed");
+            "Convert control tokens in the text into their ids; with --decode, print them");
   Argument decode = line.option("--decode", arguments.decode,
-                                "Print the text of these ids; - reads them from "
-                                "standard input")
+                                "Print the text of these ids; -: read them from standard input")
                         .named("IDS");
   prompt.excludes(file);
   decode.excludes(prompt).excludes(file).excludes(ids).excludes(no_bos);

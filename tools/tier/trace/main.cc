@@ -266,7 +266,7 @@ int run(int argc, char** argv) {
   CommandLine& replaying = add("replay", "decide everything again, and compare", replay_trace);
   add_plugins(replaying);
   add_json(replaying);
-  CommandLine& other = add("what-if", "what other policies would have done with this run", ask_what_if);
+  CommandLine& other = add("what-if", "show the decisions of other policies for this run", ask_what_if);
   other
       .option(
           "ALTERNATIVE", options.alternatives,

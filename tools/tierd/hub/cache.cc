@@ -32,7 +32,7 @@ Status make_folders(const fs::path& path) {
   fs::create_directories(path, failed);
   if (!failed) return {};
   return Error{failed == std::errc::no_space_on_device ? Code::no_space : Code::io_error, path.string(),
-               "the folder cannot be made: " + failed.message()};
+               "cannot create the folder: " + failed.message()};
 }
 
 // Returns a name beside `path` that no other process uses.
@@ -138,7 +138,7 @@ Result<OpenFile> HubCache::lock(const std::string& hash, bool quiet) const {
       // On a file system without locks, the checksum detects two simultaneous downloads.
       if (has_no_locks(errno)) return file;
       if (errno != EWOULDBLOCK) return disk_error(path, "locking it");
-      if (!told) say(fmt::format("{}: another process downloads this file; waiting for it", path));
+      if (!told) say(fmt::format("{}: waiting for another process that downloads this file", path));
       told = true;
       std::this_thread::sleep_for(kBetweenTries);
     }

@@ -106,8 +106,9 @@ Result<HubChoice> with_shards(const std::vector<std::string>& names, const std::
   for (uint32_t i = 1; i <= shard.count; ++i) {
     std::string part = fmt::format("{}-{:05}-of-{:05}.gguf", shard.stem, i, shard.count);
     if (!std::ranges::binary_search(names, part)) {
-      return Error{Code::not_found, origin,
-                   fmt::format("there is no {}, of which {} is another shard", part, chosen)};
+      return Error{
+          Code::not_found, origin,
+          fmt::format("there is no {}, which belongs to the same model as the shard {}", part, chosen)};
     }
     choice.files.push_back(std::move(part));
   }
@@ -123,13 +124,15 @@ Result<HubChoice> choose_folder(const std::vector<std::string>& names, const Hub
   const bool whole = has(kWholeWeights);
   if (!has("config.json") || (!whole && !has(kWeightIndex))) {
     return Error{Code::not_found, origin,
-                 fmt::format("there is neither a GGUF file nor config.json with {}; there is {}",
-                             kWholeWeights, names.empty() ? "nothing" : shown(names))};
+                 fmt::format("expected a GGUF file, or config.json with {}; found {}", kWholeWeights,
+                             names.empty() ? "nothing" : shown(names))};
   }
   if (!request.quant.empty()) {
-    return Error{Code::not_found, origin,
-                 fmt::format("there is no GGUF file, so no quant '{}'; without it, the safetensors are taken",
-                             request.quant)};
+    return Error{
+        Code::not_found, origin,
+        fmt::format(
+            "there is no GGUF file, so no quant '{}'; leave out the quant to use the safetensors files",
+            request.quant)};
   }
   HubChoice choice;
   choice.certain = has("tokenizer.json") || has("tokenizer.model") || has("merges.txt");
@@ -153,7 +156,7 @@ Result<HubChoice> choose_folder(const std::vector<std::string>& names, const Hub
   }
   if (found == 0 || found != count) {
     return Error{Code::not_found, origin,
-                 fmt::format("there are {} of the {} shards that {} is about", found, count, kWeightIndex)};
+                 fmt::format("found {} of the {} shards that {} names", found, count, kWeightIndex)};
   }
   return choice;
 }
@@ -167,7 +170,7 @@ Result<HubChoice> choose_files(std::vector<std::string> names, const HubRequest&
     if (std::ranges::binary_search(names, request.file))
       return with_shards(names, request.file, true, origin);
     return Error{Code::not_found, origin,
-                 fmt::format("there is no file '{}'; there is {}", request.file,
+                 fmt::format("there is no file '{}'; found {}", request.file,
                              names.empty() ? "nothing" : shown(names))};
   }
   std::vector<std::string> models;
@@ -176,9 +179,8 @@ Result<HubChoice> choose_files(std::vector<std::string> names, const HubRequest&
   if (!request.quant.empty()) {
     if (const std::string* const found = of_quant(models, request.quant))
       return with_shards(names, *found, true, origin);
-    return Error{
-        Code::not_found, origin,
-        fmt::format("there is no GGUF file of quant '{}'; there is {}", request.quant, shown(models))};
+    return Error{Code::not_found, origin,
+                 fmt::format("there is no GGUF file of quant '{}'; found {}", request.quant, shown(models))};
   }
   for (const std::string_view quant : kUsualQuants) {
     if (const std::string* const found = of_quant(models, quant))

@@ -11,11 +11,10 @@ constexpr const char* kFile = "libcurl.so.4";
 
 Error missing() {
   const char* const why = ::dlerror();
-  return {
-      Code::not_found, kFile,
-      std::string(
-          "models are downloaded by libcurl, 7.85 or later (Debian: libcurl4), which cannot be loaded: ") +
-          (why != nullptr ? why : "it cannot be set up")};
+  return {Code::not_found, kFile,
+          std::string("downloading models needs libcurl 7.85 or later, which cannot be loaded (install it on "
+                      "Debian with apt install libcurl4): ") +
+              (why != nullptr ? why : "it cannot be set up")};
 }
 
 Result<CurlLibrary> load() {

@@ -88,7 +88,7 @@ class Incoming {
 
   Status begin(const WebReply& reply) {
     const auto stranger = [&](const std::string& why) {
-      return Error{Code::corrupt, reply.url, fmt::format("{}, {} bytes were expected", why, file_.bytes)};
+      return Error{Code::corrupt, reply.url, fmt::format("{}, expected {} bytes", why, file_.bytes)};
     };
     if (reply.status == 206) {
       const auto range = content_range(reply.header("content-range"));
@@ -110,8 +110,9 @@ class Incoming {
   Status bytes(std::span<const std::byte> part) {
     if (part.size() > file_.bytes - have_) {
       TIERD_TRY(disk_.remove(path_));
-      return Error{Code::corrupt, path_,
-                   fmt::format("more bytes came than the {} that were expected; it is removed", file_.bytes)};
+      return Error{
+          Code::corrupt, path_,
+          fmt::format("the server sent more than the expected {} bytes; the file was removed", file_.bytes)};
     }
     const Status written = disk_.write(open_, have_, part);
     if (!written.ok()) return explained(written.error());
@@ -140,9 +141,9 @@ class Incoming {
       TIERD_TRY(disk_.remove(path_));
       return Error{
           Code::corrupt, path_,
-          fmt::format("{} has the checksum {}, {} was expected; it is removed, and the next run downloads it "
-                      "again",
-                      file_.name, found, file_.hash)};
+          fmt::format(
+              "{} has the checksum {}, expected {}; it was removed, and the next run downloads it again",
+              file_.name, found, file_.hash)};
     }
     TIERD_TRY(disk_.sync(open_));
     TIERD_TRY(disk_.rename(path_, blob));
@@ -154,14 +155,14 @@ class Incoming {
   Status begin_again_at_next_try() {
     TIERD_TRY(begin_again());
     another_ = true;
-    return Error{Code::busy, path_, "the file has changed in between"};
+    return Error{Code::busy, path_, "the file has changed during the download"};
   }
 
   Error explained(Error error) const {
     if (error.code != Code::no_space) return error;
     const auto left = disk_left(path_);
     error.detail +=
-        fmt::format("; {} are still to come, and the disk has {} left; what has come is kept",
+        fmt::format("; {} are still to be downloaded, but the disk has {} left; the downloaded part is kept",
                     size_of(file_.bytes - have_), left.ok() ? size_of(*left) : "an unknown number");
     return error;
   }
@@ -202,14 +203,15 @@ Result<WebReply> PatientClient::get(const std::function<WebRequest()>& request, 
     if (!reply.reached && !persist)
       return Error{Code::not_found, reply.url, "the server cannot be reached: " + why};
     if (tried == patience_.tries) {
-      return Error{Code::not_found, reply.url,
-                   fmt::format("{} ({} tries without a byte more); what has come is kept", why, tried)};
+      return Error{
+          Code::not_found, reply.url,
+          fmt::format("{} ({} tries without a further byte); the downloaded part is kept", why, tried)};
     }
     std::chrono::seconds wait = pause;
     if (const auto asked = number_of(reply.header("retry-after")); asked && reply.broken.empty()) {
       if (*asked > static_cast<uint64_t>(kLongestWait.count())) {
         return Error{Code::not_found, reply.url,
-                     fmt::format("{}: the server asks to come back in {}; what has come is kept", why,
+                     fmt::format("{}: the server asks to try again in {}; the downloaded part is kept", why,
                                  format_duration(static_cast<double>(*asked)))};
       }
       wait = std::max(wait, std::chrono::seconds(*asked));
@@ -222,19 +224,18 @@ Result<WebReply> PatientClient::get(const std::function<WebRequest()>& request, 
 
 Error refusal(const WebReply& reply, const std::string& what, const std::string& page, bool with_token) {
   const std::string& code = reply.header("x-error-code");
-  const std::string token = with_token ? "the token that was shown does not admit to it"
+  const std::string token = with_token ? "the access token that was sent does not allow it"
                                        : "set HF_TOKEN to an access token (huggingface.co/settings/tokens)";
   const auto error = [&](const std::string& why) {
     return Error{Code::not_found, reply.url, fmt::format("{} ({})", why, reply.status)};
   };
   if (code == "GatedRepo")
-    return error(
-        fmt::format("{} is given only to who accepts its licence: do so at {}, and {}", what, page, token));
+    return error(fmt::format("{} requires that you accept its licence at {}; then {}", what, page, token));
   if (reply.status == 401 || reply.status == 403)
-    return error(fmt::format("{} is not there, or not for everybody: {}; a licence is accepted at {}", what,
-                             token, page));
-  if (reply.status == 404) return error(what + " is not there");
-  return error("the server does not give " + what);
+    return error(
+        fmt::format("{} does not exist or is not public; {}; accept a licence at {}", what, token, page));
+  if (reply.status == 404) return error(what + " does not exist");
+  return error("the server refuses " + what);
 }
 
 Status download_blob(PatientClient& client, const HubCache& cache, const HubFile& file,
@@ -264,9 +265,8 @@ Status download_blob(PatientClient& client, const HubCache& cache, const HubFile
     if (reply->status != 200 && reply->status != 206)
       return refusal(*reply, file.name, source.page, !source.token.empty());
     if (!incoming.whole() && !incoming.moved()) {
-      return Error{
-          Code::corrupt, reply->url,
-          fmt::format("the file ends after {} bytes, {} were expected", incoming.have(), file.bytes)};
+      return Error{Code::corrupt, reply->url,
+                   fmt::format("the file ends after {} bytes, expected {}", incoming.have(), file.bytes)};
     }
   }
   return incoming.finish(cache.blob(file.hash));

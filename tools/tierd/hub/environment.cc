@@ -18,9 +18,8 @@ Result<std::string> checked_token(std::string token, const std::string& origin) 
   token.erase(0, begin);
   const bool printable = std::ranges::all_of(token, [](unsigned char c) { return c > 0x20 && c < 0x7f; });
   if (printable && token.size() <= kLongestToken) return token;
-  return Error{
-      Code::invalid_argument, origin,
-      "this is no access token: up to 4096 letters, digits and marks, without spaces, were expected"};
+  return Error{Code::invalid_argument, origin,
+               "is not an access token; expected at most 4096 letters, digits and marks, without spaces"};
 }
 
 }  // namespace
@@ -42,7 +41,8 @@ Result<std::string> hub_home() {
   if (auto home = path_variable("HF_HOME")) return *home;
   if (const auto cache = path_variable("XDG_CACHE_HOME")) return *cache + "/huggingface";
   if (const auto home = variable("HOME")) return *home + "/.cache/huggingface";
-  return Error{Code::not_found, "the cache of models", "set HF_HOME to the folder that holds it"};
+  return Error{Code::not_found, "the cache of models",
+               "its folder is not known; set HF_HOME to the folder that has it"};
 }
 
 Result<std::string> hub_endpoint() {
@@ -50,9 +50,9 @@ Result<std::string> hub_endpoint() {
   while (endpoint.ends_with('/')) endpoint.pop_back();
   const bool plain = endpoint.find_first_of(" ?#@\r\n\t") == std::string::npos;
   if (plain && (endpoint.starts_with("https://") || endpoint.starts_with("http://"))) return endpoint;
-  return Error{Code::invalid_argument, "HF_ENDPOINT",
-               "an http or https URL without a user, a query or a fragment was expected, such as "
-               "https://huggingface.co"};
+  return Error{
+      Code::invalid_argument, "HF_ENDPOINT",
+      "expected an http or https URL without user, query and fragment, such as https://huggingface.co"};
 }
 
 Result<std::string> hub_token(const std::string& given) {

@@ -81,7 +81,7 @@ Result<HubModel> plan_download(const HubRequest& request, HubListing listing, co
     const HubFile& file = *std::ranges::find(listing.files, name, &HubFile::name);
     if (file.hash.empty()) {
       return Error{Code::unsupported, page_of(settings, request.repository),
-                   fmt::format("the hub tells neither size nor checksum of {}", name)};
+                   fmt::format("the hub has neither size nor checksum of {}", name)};
     }
     model.files.push_back(file);
     if (cache.has_blob(file.hash)) continue;
@@ -122,7 +122,7 @@ Result<HubModel> find_model(const HubRequest& request, const HubSettings& settin
     if (const auto found = in_cache(cache, request)) return cached_model(*found);
     return Error{
         Code::not_found, settings.cache,
-        fmt::format("{} is not in the cache, and --offline (or HF_HUB_OFFLINE) forbids to download it",
+        fmt::format("{} is not in the cache, and is not downloaded because of --offline (or HF_HUB_OFFLINE)",
                     request.file.empty()
                         ? request.repository + (request.quant.empty() ? "" : ":" + request.quant)
                         : request.repository + "/" + request.file)};
@@ -131,7 +131,7 @@ Result<HubModel> find_model(const HubRequest& request, const HubSettings& settin
   if (listing.ok()) return plan_download(request, std::move(*listing), settings);
   const auto found = in_cache(cache, request);
   if (!found) return listing.error();
-  if (!settings.quiet) say(fmt::format("{}; the cache has {}", listing.error().line(), found->path));
+  if (!settings.quiet) say(fmt::format("{}; using {} of the cache", listing.error().line(), found->path));
   return cached_model(*found);
 }
 
@@ -139,10 +139,10 @@ Status room_for(const HubModel& model, const HubSettings& settings) {
   if (model.needed_bytes <= model.left_bytes) return {};
   return Error{
       Code::no_space, settings.cache,
-      fmt::format("{} are to be downloaded, and its disk has {} left; HF_HUB_CACHE names a folder on another "
-                  "disk",
-                  format_bytes(static_cast<double>(model.needed_bytes)),
-                  format_bytes(static_cast<double>(model.left_bytes)))};
+      fmt::format(
+          "{} are to be downloaded, but its disk has {} left; set HF_HUB_CACHE to a folder on another disk",
+          format_bytes(static_cast<double>(model.needed_bytes)),
+          format_bytes(static_cast<double>(model.left_bytes)))};
 }
 
 Result<std::string> fetch_model(const HubModel& model, const HubSettings& settings) {

@@ -46,7 +46,7 @@ Result<HubFile> parse_file(const JsonFields& sibling) {
   const char* const key = large ? "sha256" : "blobId";
   TIERD_ASSIGN(file.hash, described.text(key, ""));
   if (described.has(key) && !is_hash(file.hash, large ? 64 : 40))
-    return described.error(key, "is not a hash in small hexadecimal digits");
+    return described.error(key, "is not a hash in lower-case hexadecimal digits");
   if (!described.has("size")) {
     file.hash.clear();
     return file;
@@ -86,7 +86,8 @@ Result<HubRequest> parse_hub_request(const std::string& text, const std::string&
   if (!named || (colon != std::string::npos && !is_quant(quant))) {
     return Error{
         Code::invalid_argument, "--hf-repo",
-        fmt::format("'{}' is not OWNER/REPO[:QUANT], such as ggml-org/gemma-3-1b-it-GGUF:Q4_K_M", text)};
+        fmt::format("'{}' is not OWNER/REPO[:QUANT]; expected one such as ggml-org/gemma-3-1b-it-GGUF:Q4_K_M",
+                    text)};
   }
   if (!file.empty() && !is_safe_name(file)) {
     return Error{Code::invalid_argument, "--hf-file",

@@ -175,7 +175,7 @@ Result<WebReply> WebClient::hop(const CurlLibrary& curl, const WebRequest& reque
   const bool enough = code == CURLE_WRITE_ERROR && transfer.thrown_away > kMostThrownAway;
   if (is_certificate_fault(code)) {
     return Error{Code::unsupported, reply.url,
-                 fmt::format("the server's certificate is not to be trusted: {}", curl.easy_strerror(code))};
+                 fmt::format("the server's certificate cannot be trusted: {}", curl.easy_strerror(code))};
   }
   if (code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL)
     return Error{Code::invalid_argument, reply.url, curl.easy_strerror(code)};
@@ -198,7 +198,7 @@ Result<WebReply> WebClient::get(const WebRequest& request, const WebSink& sink) 
   if (handle_ == nullptr) handle_ = curl->easy_init();
   TIERD_CHECK(handle_ != nullptr);
   const std::optional<Origin> first = origin_of(*curl, request.url);
-  if (!first) return Error{Code::invalid_argument, shown_url(request.url), "is no http or https URL"};
+  if (!first) return Error{Code::invalid_argument, shown_url(request.url), "is not an http or https URL"};
   WebRequest next = request;
   std::optional<Origin> here = first;
   for (int i = 0; i <= kMostRedirects; ++i) {
@@ -208,7 +208,7 @@ Result<WebReply> WebClient::get(const WebRequest& request, const WebSink& sink) 
     const std::optional<Origin> there = origin_of(*curl, redirect);
     if (!there || !may_lead(here->scheme, there->scheme)) {
       return Error{Code::invalid_argument, reply.url,
-                   fmt::format("redirects to {}, where {} was expected", shown_url(redirect),
+                   fmt::format("redirects to {}, expected {}", shown_url(redirect),
                                here->scheme == "https" ? "https" : "http or https")};
     }
     here = there;

@@ -14,7 +14,9 @@
 namespace {
 
 constexpr tierd_param kParams[] = {
-    tierd::integer("tokens", "32", 1, 1 << 16, "the latest token counts one in so many"),
+    tierd::integer(
+        "tokens", "32", 1, 1 << 16,
+        "number of tokens over which the rate is averaged: the latest one has the weight 1 / tokens"),
 };
 
 struct Site {
@@ -72,5 +74,6 @@ class FiringRate {
 }  // namespace
 
 TIERD_PLUGIN(tierd::with_params(
-    tierd::predictor<FiringRate>("firing-rate", "1.0", "how often neurons fire, as heat; leaves nothing out"),
+    tierd::predictor<FiringRate>("firing-rate", "1.0",
+                                 "every neuron is active; measures how often each fires, as heat"),
     kParams))

@@ -19,13 +19,13 @@ namespace {
 
 constexpr tierd_param kParams[] = {
     tierd::integer("sites_ahead", "8", 0, 63,
-                   "how many sites ahead are wished for; staging memory bounds what is read ahead"),
+                   "number of following sites that are prefetched, as far as the staging has room"),
 };
 
 constexpr const char* kManual =
-    "Needs a recording of the same run: tierd --trace run.trace …, then tier activity truth run.trace -o "
-    "truth.safetensors, then predictor.tensors = \"truth.safetensors\". Lossy as far as the recorded run "
-    "was.";
+    "Needs a recording of the same run: record it with `tierd --trace run.trace …`, convert it with `tier "
+    "activity truth run.trace -o truth.safetensors`, and set predictor.tensors = \"truth.safetensors\". It "
+    "is as lossy as the recorded run.";
 
 struct Pass {
   uint32_t rows = 0;
@@ -53,9 +53,9 @@ class Oracle {
     if (with_counts_ == 0 && host.n_sites() != 0)
       throw tierd::Failure(
           TIERD_E_UNSUPPORTED,
-          "there is no recording for any site: tierd --trace RUN, then tier activity truth RUN -o "
-          "truth.safetensors makes one, --set predictor.tensors=truth.safetensors names it; --set "
-          "predictor.name=dense leaves nothing out");
+          "no site has a recording; make one with tierd --trace RUN and tier activity truth RUN -o "
+          "truth.safetensors, and use it with --set predictor.tensors=truth.safetensors; or compute all "
+          "neurons with --set predictor.name=dense");
   }
 
   // Promises scores only if all recorded sites have them; otherwise plugins that rank by them are refused.
@@ -112,12 +112,12 @@ class Oracle {
     };
     const tierd_tensor_view rows = tensor(".rows"), counts = tensor(".counts"), neurons = tensor(".neurons");
     if (rows.dims[0] != counts.dims[0])
-      throw tierd::Failure(TIERD_E_INVALID, name + ".rows and .counts should be equally long");
+      throw tierd::Failure(TIERD_E_INVALID, name + ".rows and .counts should have the same length");
     const float* scores = nullptr;
     if (host_.has_tensor((name + ".scores").c_str())) {
       const tierd_tensor_view view = tensor(".scores");
       if (view.dims[0] != neurons.dims[0])
-        throw tierd::Failure(TIERD_E_INVALID, name + ".neurons and .scores should be equally long");
+        throw tierd::Failure(TIERD_E_INVALID, name + ".neurons and .scores should have the same length");
       for (uint64_t i = 0; i < view.dims[0]; ++i) {
         if (!std::isfinite(view.data[i]))
           throw tierd::Failure(TIERD_E_INVALID, name + ".scores should hold finite numbers");
@@ -131,7 +131,7 @@ class Oracle {
       pass.all = counts.data[p] == -1;
       const uint32_t count = pass.all ? 0 : whole(counts.data[p], site.n, name + ".counts");
       if (count > neurons.dims[0] - at)
-        throw tierd::Failure(TIERD_E_INVALID, name + ".neurons ends too early");
+        throw tierd::Failure(TIERD_E_INVALID, name + ".neurons has fewer values than .counts requires");
       if (scores != nullptr) pass.scores = scores + at;
       for (uint32_t i = 0; i < count; ++i) {
         const uint32_t neuron = whole(neurons.data[at++], site.n - 1.0, name + ".neurons");
@@ -161,6 +161,6 @@ class Oracle {
 }  // namespace
 
 TIERD_PLUGIN(tierd::with_manual(
-    tierd::with_params(tierd::predictor<Oracle>("oracle", "1.0", "knows what was active in a recorded run"),
+    tierd::with_params(tierd::predictor<Oracle>("oracle", "1.0", "uses the active sets of a recorded run"),
                        kParams),
     kManual))

@@ -41,5 +41,5 @@ class Random {
 }  // namespace
 
 TIERD_PLUGIN(tierd::with_params(
-    tierd::predictor<Random>("random", "1.0", "each neuron is active with probability p (a straw man)"),
+    tierd::predictor<Random>("random", "1.0", "each neuron is active with probability p (for comparison)"),
     kParams))

@@ -135,11 +135,11 @@ bool Api::admit(const HttpRequest& head, HttpReply& reply) {
   if (entry == nullptr) {
     const bool known = std::any_of(entries().begin(), entries().end(),
                                    [&](const Entry& other) { return other.takes(head.path); });
-    return known ? refuse(405, fmt::format("{} does not take {}", head.path, head.method))
+    return known ? refuse(405, fmt::format("{} does not support {}", head.path, head.method))
                  : refuse(404, fmt::format("there is no {}", well_formed(head.path.substr(0, 200))));
   }
   if (!entry->open && !authorized(head)) return refuse(401, "the API key is missing or wrong");
-  if (!is_json(head)) return refuse(415, "the body's type is not application/json (curl --json)");
+  if (!is_json(head)) return refuse(415, "the body's type is not application/json; with curl, use --json");
   if (!entry->while_loading && batcher_.load() == nullptr) return refuse(503, "Loading model");
   return true;
 }
@@ -161,7 +161,7 @@ void Api::answered(const HttpRecord& record) {
                              {"status", uint64_t{record.status}},
                              {"ms", ms}};
   say(fmt::format("{} {} in {:.1f} ms{} [{}]", what, record.status, ms,
-                  record.heard ? "" : ", the client left before its end", record.id),
+                  record.heard ? "" : ", the client disconnected before its end", record.id),
       fields);
 }
 

@@ -121,7 +121,7 @@ void Api::tier_capacity(HttpRequest& request, const std::shared_ptr<HttpReply>& 
                 api_error(404, fmt::format("there is no tier '{}'", well_formed(name.substr(0, 200)))));
   }
   if (!tier->capacity_bytes)
-    return send(*reply, api_error(400, fmt::format("tier '{}' has no capacity to be set", name)));
+    return send(*reply, api_error(400, fmt::format("the capacity of tier '{}' cannot be set", name)));
   read_apart(
       reply, [asked = std::move(request)] { return capacity_in(asked); },
       [this, name, reply](const std::string& capacity) { set_capacity(name, capacity, reply); });
@@ -133,7 +133,7 @@ void Api::set_capacity(const std::string& name, const std::string& capacity,
     const Result<CapacityChange> change =
         batcher_.load() != nullptr
             ? set_capacity_(name, capacity)
-            : Result<CapacityChange>(Error{Code::cancelled, "server", "is going down"});
+            : Result<CapacityChange>(Error{Code::cancelled, "server", "is shutting down"});
     server_->post([name, change, reply] {
       if (!change.ok()) {
         ApiError error = api_error(change.error());

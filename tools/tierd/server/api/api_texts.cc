@@ -93,7 +93,7 @@ struct Api::Submission {
 void Api::ended(const Submission& submission, size_t index, const EndEvent& end) {
   if (end.error && end.error->code == Code::corrupt) {
     const std::lock_guard lock(mutex_);
-    damage_ = end.error->line() + "; mend the store and start anew";
+    damage_ = end.error->line() + "; convert the model again and restart the server";
   }
   if (options_.quiet) return;
   const GenerationTimes& times = end.times;
@@ -137,8 +137,8 @@ void Api::tokenize(HttpRequest& request, const std::shared_ptr<HttpReply>& reply
     TIERD_ASSIGN(const bool parse_special, fields.flag("parse_special", true));
     TIERD_ASSIGN(const bool with_pieces, fields.flag("with_pieces", false));
     if (content.size() > most_tokenized()) {
-      return field_error("content", fmt::format("{} bytes are too many at once, {} are the most",
-                                                content.size(), most_tokenized()));
+      return field_error("content",
+                         fmt::format("{} bytes, expected at most {}", content.size(), most_tokenized()));
     }
     return tokens_text(tokenizer_, tokenizer_.encode(content, add_special, parse_special), with_pieces);
   };
@@ -160,7 +160,7 @@ void Api::detokenize(HttpRequest& request, const std::shared_ptr<HttpReply>& rep
     for (const uint32_t token : tokens) {
       if (token < tokenizer_.vocab().pieces.size()) continue;
       return fields.error(Code::invalid_argument, "tokens",
-                          fmt::format("{} is no token of this model", token));
+                          fmt::format("{} is not a token of this model", token));
     }
     return text_of(json{{"content", well_formed(tokenizer_.decode(tokens, true))}});
   };
@@ -168,7 +168,7 @@ void Api::detokenize(HttpRequest& request, const std::shared_ptr<HttpReply>& rep
 }
 
 void Api::embeddings(HttpRequest&, const std::shared_ptr<HttpReply>& reply) {
-  send(*reply, api_error(400, "this model makes texts, no embeddings", "input"));
+  send(*reply, api_error(400, "embeddings are not supported", "input"));
 }
 
 void Api::completions(HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
@@ -222,16 +222,15 @@ void Api::complete(HttpRequest& request, const std::shared_ptr<HttpReply>& reply
 std::shared_ptr<const void> Api::room_for(const CompletionRequest& request, HttpReply& reply) {
   const uint64_t bytes = request_bytes(request);
   if (bytes > kMostRequestBytes) {
-    send(reply,
-         api_error(400,
-                   fmt::format("n: the request's texts take {} bytes beside the model, at most {}; ask "
-                               "for fewer at once",
-                               bytes, kMostRequestBytes),
-                   "n"));
+    send(reply, api_error(400,
+                          fmt::format("n: the request's texts take {} bytes beside the model, expected at "
+                                      "most {}; request fewer at once",
+                                      bytes, kMostRequestBytes),
+                          "n"));
     return nullptr;
   }
   if (request_bytes_->load() + bytes > kMostRequestBytes) {
-    send(reply, api_error(503, "the requests that are being answered leave no room for this one; try again"));
+    send(reply, api_error(503, "the requests in progress leave no memory for this one; try again"));
     return nullptr;
   }
   request_bytes_->fetch_add(bytes);
@@ -289,7 +288,7 @@ void Api::hand_over(const std::shared_ptr<Submission>& submission,
                     const std::vector<std::shared_ptr<Generation>>& generations) {
   Batcher* const batcher = batcher_.load();
   Status status;
-  if (batcher == nullptr) status = Error{Code::cancelled, "server", "is going down"};
+  if (batcher == nullptr) status = Error{Code::cancelled, "server", "is shutting down"};
   for (const std::shared_ptr<Generation>& generation : generations) {
     if (!status.ok()) break;
     const auto id = batcher->add(Generation::text_of(generation, submission->id));

@@ -34,7 +34,7 @@ Status check_message(const json& message, const std::string& place, bool last) {
                        name == "reasoning_content" || name == "reasoning" || name == "audio" ||
                        name == "annotations" || name == "prefix";
     return field_error(place + "." + well_formed(name.substr(0, 64)),
-                       known ? "is not supported" : "is no field of a message");
+                       known ? "is not supported" : "is not a field of a message");
   }
   return {};
 }
@@ -45,7 +45,7 @@ Result<std::string> text_of_parts(const json& parts, const std::string& place) {
   for (const json& part : parts) {
     TIERD_ASSIGN(const JsonFields fields, JsonFields::of(part, kRequest, place));
     TIERD_ASSIGN(const std::string type, fields.text("type"));
-    if (type != "text") return field_error(place, "only texts are supported");
+    if (type != "text") return field_error(place, "only text is supported");
     TIERD_TRY(check_fields(part, place + ".", {"type", "text", "cache_control"}));
     TIERD_ASSIGN(const std::string text, fields.text("text"));
     content += text;
@@ -78,13 +78,13 @@ Result<bool> is_continued(const json& body, const std::vector<ChatMessage>& mess
   TIERD_ASSIGN(const bool continues, fields.flag("continue_final_message", by_assistant));
   TIERD_ASSIGN(const bool begins, fields.flag("add_generation_prompt", !continues));
   if (continues && messages.size() > 1 && messages[messages.size() - 2].role == "assistant")
-    return field_error("messages", "two of the assistant stand at the end, of which none can be continued");
+    return field_error("messages", "the last two messages are of the assistant, so none can be continued");
   if (continues && !by_assistant)
-    return field_error("continue_final_message", "the last message is not the assistant's");
+    return field_error("continue_final_message", "true requires that the last message is of the assistant");
   if (begins == continues) {
     return field_error("add_generation_prompt",
-                       continues ? "expected false: the assistant's last message is continued"
-                                 : "false is supported only where the last message is continued");
+                       continues ? "expected false, because the assistant's last message is continued"
+                                 : "false is supported only if the last message is continued");
   }
   return continues;
 }

@@ -106,7 +106,7 @@ void CompletionAnswer::take(size_t index, const EndEvent& end) {
     const bool short_memory = end.error->code == Code::no_space;
     return fail(short_memory ? api_error(503, end.error->line()) : api_error(*end.error));
   }
-  if (end.why == EndEvent::Why::cancelled) return fail(api_error(503, "the server is going down"));
+  if (end.why == EndEvent::Why::cancelled) return fail(api_error(503, "the server is shutting down"));
   Choice& choice = choices_[index];
   choice.ended = true;
   choice.end = end;
@@ -135,9 +135,9 @@ bool CompletionAnswer::may_keep(uint64_t bytes) {
   kept_bytes_ += bytes;
   if (kept_bytes_ <= kMostKept) return true;
   ApiError error = api_error(
-      400, fmt::format("stream: the answer takes more than {} bytes; ask for it as a stream, or for "
-                       "fewer tokens or logprobs",
-                       kMostKept));
+      400, fmt::format(
+               "stream: the answer takes more than {} bytes; request a stream, or fewer tokens or logprobs",
+               kMostKept));
   error.param = "stream";
   fail(error);
   return false;

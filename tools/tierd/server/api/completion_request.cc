@@ -134,7 +134,7 @@ class Reader {
         for (const uint32_t token : tokenizer_.encode(text, false, true))
           sampling.logit_bias.emplace_back(token, by);
         if (sampling.logit_bias.size() > most)
-          return bad("logit_bias", "its texts have more tokens than the model");
+          return bad("logit_bias", "its texts have more tokens than the model's vocabulary");
         return {};
       }
       json token = key;
@@ -144,7 +144,8 @@ class Reader {
             !text.empty() && text.size() <= 10 && text.find_first_not_of("0123456789") == std::string::npos;
         if (digits) token = std::stoull(text);
       }
-      if (!is_token(token)) return bad("logit_bias", fmt::format("{} is no token of this model", shown(key)));
+      if (!is_token(token))
+        return bad("logit_bias", fmt::format("{} is not a token of this model", shown(key)));
       sampling.logit_bias.emplace_back(token.get<uint32_t>(), by);
       return {};
     };
@@ -216,7 +217,7 @@ class Reader {
     TIERD_ASSIGN(const std::optional<int64_t> n, one_of({"n", "n_cmpl"}, 1, defaults_.most_texts));
     request_.n = static_cast<uint32_t>(n.value_or(1));
     TIERD_ASSIGN(const int64_t best_of, whole("best_of", request_.n, 1, INT64_MAX));
-    if (best_of != request_.n) return bad("best_of", "only the same as n is supported");
+    if (best_of != request_.n) return bad("best_of", "only the value of n is supported");
     return {};
   }
 
@@ -245,7 +246,7 @@ class Reader {
   Status read_chat_logprobs() {
     TIERD_ASSIGN(const bool asked, fields_.flag("logprobs", false));
     TIERD_ASSIGN(const int64_t top, whole("top_logprobs", 0, 0, kMostLogprobs));
-    if (top != 0 && !asked) return bad("top_logprobs", "needs logprobs to be true");
+    if (top != 0 && !asked) return bad("top_logprobs", "requires logprobs = true");
     if (asked) request_.generation.logprobs = static_cast<uint32_t>(top);
     return {};
   }
@@ -261,8 +262,9 @@ class Reader {
     const bool several = prompt->is_array() && !prompt->empty() && !prompt->front().is_number();
     const uint64_t texts = uint64_t{request_.n} * (several ? prompt->size() : 1);
     if (texts > defaults_.most_texts) {
-      return bad(request_.n == 1 ? "prompt" : "n",
-                 fmt::format("{} texts are asked for, at most {} at once", texts, defaults_.most_texts));
+      return bad(
+          request_.n == 1 ? "prompt" : "n",
+          fmt::format("{} texts are requested, expected at most {} at once", texts, defaults_.most_texts));
     }
     if (!several) return add_prompt(*prompt);
     for (const json& one : *prompt) TIERD_TRY(add_prompt(one));
@@ -273,10 +275,12 @@ class Reader {
   Status add_prompt(const json& prompt) {
     if (request_.too_long) return {};
     if (prompt.is_string()) return add_text(prompt.get_ref<const std::string&>());
-    if (!prompt.is_array()) return bad("prompt", "expected a string, a list of tokens, or a list of those");
+    if (!prompt.is_array())
+      return bad("prompt", "expected a string, a list of tokens, or a list of strings and lists of tokens");
     std::vector<uint32_t> tokens;
     for (const json& token : prompt) {
-      if (!is_token(token)) return bad("prompt", fmt::format("{} is no token of this model", shown(token)));
+      if (!is_token(token))
+        return bad("prompt", fmt::format("{} is not a token of this model", shown(token)));
       tokens.push_back(token.get<uint32_t>());
     }
     return add_tokens(std::move(tokens));
@@ -296,7 +300,7 @@ class Reader {
   Status add_tokens(std::vector<uint32_t> tokens) {
     const Vocab& vocab = tokenizer_.vocab();
     if (tokens.empty()) {
-      if (vocab.bos == kNoToken) return bad("prompt", "is empty, and the model has no BOS token");
+      if (vocab.bos == kNoToken) return bad("prompt", "is empty, but the model has no BOS token");
       tokens.push_back(vocab.bos);
     }
     if (tokens.size() > defaults_.context) {

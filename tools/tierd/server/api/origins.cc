@@ -57,11 +57,11 @@ Origins::Origins(std::string bound, std::vector<std::string> hosts, std::vector<
 
 std::optional<std::string> Origins::refusal(const HttpRequest& head) const {
   if (!is_called(head.host)) {
-    return fmt::format("'{}' is no name of this server; --allowed-host takes it",
+    return fmt::format("'{}' is not a name of this server; allow it with --allowed-host",
                        well_formed(head.host.substr(0, kMostShown)));
   }
   if (only_asks(head) || may_send(head.origin, head.host)) return std::nullopt;
-  return fmt::format("pages of '{}' may not send this; --cors-origins takes them",
+  return fmt::format("pages of '{}' may not send this request; allow them with --cors-origins",
                      well_formed(head.origin.substr(0, kMostShown)));
 }
 

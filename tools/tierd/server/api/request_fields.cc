@@ -157,26 +157,26 @@ constexpr Only kOnly[] = {
     {"add_generation_prompt", "[true]"},
     {"add_special_tokens", "[true]"},
     {"audio"},
-    {"do_sample", "[true]", "temperature 0 is greedy"},
+    {"do_sample", "[true]", "use temperature 0"},
     {"enable_thinking"},
     {"function_call", R"(["auto", "none", ""])"},
     {"guided_json"},
     {"include_reasoning", "[true]"},
     {"json_schema"},
     {"length_penalty", "[1]"},
-    {"max_new_tokens", "[]", "max_tokens is"},
+    {"max_new_tokens", "[]", "use max_tokens"},
     {"modalities", R"([["text"], []])"},
     {"num_beams", "[1]"},
     {"prompt_embeds"},
-    {"prompt_logprobs", "[false]", "echo with logprobs is"},
+    {"prompt_logprobs", "[false]", "use echo with logprobs"},
     {"reasoning"},
     {"reasoning_budget", "[-1]"},
     {"reasoning_budget_tokens", "[-1]"},
     {"reasoning_effort"},
     {"reasoning_format", R"(["none"])"},
-    {"repetition_penalty", "[1]", "repeat_penalty is, with repeat_last_n -1 for the whole text"},
+    {"repetition_penalty", "[1]", "use repeat_penalty, with repeat_last_n -1 for the whole text"},
     {"response_format", R"([{"type": "text"}])"},
-    {"skip_special_tokens", "[true]", "the flag --special shows them"},
+    {"skip_special_tokens", "[true]", "start the server with --special"},
     {"spaces_between_special_tokens", "[true]"},
     {"sse_ping_interval"},
     {"structural_tag"},
@@ -209,7 +209,7 @@ Status refused(const std::string& name, const json& value, const Only& only) {
   if (std::ranges::find(neutral, value) != neutral.end()) return {};
   std::string detail = "is not supported";
   if (*only.remedy != '\0') detail += fmt::format("; {}", only.remedy);
-  if (!neutral.empty()) detail += fmt::format(" (found {}, accepted is {})", shown(value), shown(neutral[0]));
+  if (!neutral.empty()) detail += fmt::format(" (found {}, expected {})", shown(value), shown(neutral[0]));
   return field_error(name, detail);
 }
 
@@ -223,8 +223,8 @@ Status check_field(const std::string& name, const json& value, BodyForm form) {
   const bool known = is_named(kOff, name) || read != std::end(kRead);
   if (known && asks_for_nothing(value)) return {};
   if (is_named(kOff, name)) return field_error(name, "is not supported");
-  if (known) return field_error(name, "is no field of this route");
-  return field_error(well_formed(name.substr(0, kMostOfName)), "is no field that is known here");
+  if (known) return field_error(name, "is not a field of this route");
+  return field_error(well_formed(name.substr(0, kMostOfName)), "is not a known field");
 }
 
 }  // namespace
@@ -245,7 +245,7 @@ Status check_fields(const json& body, BodyForm form) {
 Status check_fields(const json& object, const std::string& prefix, std::initializer_list<const char*> reads) {
   for (const auto& [name, value] : object.items()) {
     if (value.is_null() || is_named(reads, name)) continue;
-    return field_error(prefix + well_formed(name.substr(0, kMostOfName)), "is no field that is known here");
+    return field_error(prefix + well_formed(name.substr(0, kMostOfName)), "is not a known field");
   }
   return {};
 }

@@ -63,9 +63,10 @@ Result<uint32_t> affordable(uint32_t connections) {
   const std::filesystem::directory_iterator open("/proc/self/fd", unknown);
   const auto taken = static_cast<uint64_t>(std::distance(begin(open), end(open))) + kOtherDescriptors;
   if (limit.rlim_cur < taken + kLeastConnections) {
-    return Error{Code::no_space, "descriptors",
-                 fmt::format("the process may open {} files (ulimit -n), and a server needs {}",
-                             uint64_t{limit.rlim_cur}, taken + kLeastConnections)};
+    return Error{
+        Code::no_space, "descriptors",
+        fmt::format("the process may open {} files, but a server needs {}; raise the limit with ulimit -n",
+                    uint64_t{limit.rlim_cur}, taken + kLeastConnections)};
   }
   return static_cast<uint32_t>(std::min<uint64_t>(connections, limit.rlim_cur - taken));
 }
@@ -123,7 +124,7 @@ class Server final : public HttpServer {
   Status bind(const std::string& host, uint16_t port) {
     const auto failed = [&](const error_code& error) {
       return Error{Code::io_error, fmt::format("{}:{}", host, port),
-                   fmt::format("cannot listen: {}; give another --host or --port", error.message())};
+                   fmt::format("cannot listen: {}; set another --host or --port", error.message())};
     };
     error_code error;
     tcp::resolver resolver(io_);
@@ -309,7 +310,7 @@ class Server final : public HttpServer {
     // Beast treats a body of any other coding as the next request.
     const auto coding = parser.get()[http::field::transfer_encoding];
     const bool readable = coding.empty() || boost::beast::iequals(coding, "chunked");
-    if (!readable) co_await refuse(stream, 501, "the only Transfer-Encoding that is understood is 'chunked'");
+    if (!readable) co_await refuse(stream, 501, "the only supported Transfer-Encoding is 'chunked'");
     co_return readable;
   }
 
@@ -327,7 +328,7 @@ class Server final : public HttpServer {
       if (!awaited_.contains(number)) co_return false;  // make_room has closed it for another request
       share.set(parser.get().body().size());
       if (!make_room(number)) {
-        co_await refuse(stream, 503, "more is being sent than there is room for; try again");
+        co_await refuse(stream, 503, "the bodies being received leave no memory for this one; try again");
         co_return false;
       }
     }
@@ -370,7 +371,7 @@ class Server final : public HttpServer {
   // Refuses a request that could not be read. A client that has gone or has timed out gets no answer.
   asio::awaitable<void> refuse(beast::tcp_stream& stream, error_code error) {
     unsigned status = 400;
-    std::string why = "the request is no HTTP: " + error.message();
+    std::string why = "the request is not HTTP: " + error.message();
     if (error == http::error::end_of_stream || error == asio::error::connection_reset ||
         error == asio::error::operation_aborted || error == http::error::partial_message ||
         error == beast::error::timeout) {

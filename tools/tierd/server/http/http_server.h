@@ -62,7 +62,7 @@ struct HttpRecord {
 class HttpHandler {
  public:
   virtual ~HttpHandler() = default;
-  // Returns whether the server should read the request's body. Where it returns false, it has sent the reply.
+  // Returns whether the server should read the request's body. If it returns false, it has sent the reply.
   virtual bool admit(const HttpRequest& /*head*/, HttpReply& /*reply*/) { return true; }
   // Answers the request. It keeps the reply as long as it writes. A reply that is destroyed unanswered closes
   // the connection.
