@@ -104,7 +104,8 @@ Result<Vocab> read_llama2c_tokenizer(const std::string& path, uint32_t vocab_siz
   while (!reader.at_end()) {
     const auto token = static_cast<uint32_t>(vocab.pieces.size());
     if (vocab_size > 0 && token == vocab_size) {
-      return reader.corrupt(reader.at(), fmt::format("the file has more tokens than the {} of the model", vocab_size));
+      return reader.corrupt(reader.at(),
+                            fmt::format("the file has more tokens than the {} of the model", vocab_size));
     }
     TIERD_TRY(reader.read_token(token, vocab));
   }
