@@ -4,45 +4,45 @@
 
 namespace tierd {
 
-std::string_view name(Unit unit) {
+std::string_view name(Quantity unit) {
   switch (unit) {
-    case Unit::text:
+    case Quantity::text:
       return "text";
-    case Unit::flag:
+    case Quantity::flag:
       return "true or false";
-    case Unit::count:
+    case Quantity::count:
       return "count";
-    case Unit::bytes:
+    case Quantity::bytes:
       return "bytes";
-    case Unit::bytes_per_second:
+    case Quantity::bytes_per_second:
       return "bytes/s";
-    case Unit::ns:
+    case Quantity::ns:
       return "ns";
-    case Unit::us:
+    case Quantity::us:
       return "us";
-    case Unit::ms:
+    case Quantity::ms:
       return "ms";
-    case Unit::seconds:
+    case Quantity::seconds:
       return "s";
-    case Unit::tokens:
+    case Quantity::tokens:
       return "tokens";
-    case Unit::tokens_per_second:
+    case Quantity::tokens_per_second:
       return "tokens/s";
-    case Unit::share:
+    case Quantity::share:
       return "0 to 1";
-    case Unit::percent:
+    case Quantity::percent:
       return "%";
-    case Unit::joules:
+    case Quantity::joules:
       return "J";
-    case Unit::watts:
+    case Quantity::watts:
       return "W";
-    case Unit::grams:
+    case Quantity::grams:
       return "g";
-    case Unit::nats:
+    case Quantity::nats:
       return "nats/token";
-    case Unit::ratio:
+    case Quantity::ratio:
       return "ratio";
-    case Unit::parts:
+    case Quantity::parts:
       return "";
   }
   TIERD_CHECK(false);

@@ -6,17 +6,17 @@
 //     uint64_t bytes = 0;
 //     uint64_t busy_ns = 0;
 //     static constexpr auto figures() {
-//       return std::tuple(Figure{&LinkFigures::bytes, "bytes", Unit::bytes, Adds::sum, "payload that the link
-//       carried"},
-//                         Figure{&LinkFigures::busy_ns, "busy_ns", Unit::ns, Adds::sum, "time with a message
-//                         under way"});
+//       return std::tuple(Figure{&LinkFigures::bytes, "bytes", Quantity::bytes, Adds::sum, "payload that the
+//       link carried"},
+//                         Figure{&LinkFigures::busy_ns, "busy_ns", Quantity::ns, Adds::sum, "time with a
+//                         message under way"});
 //     }
 //   };
 //
 // JSON (figure_json.h), sums, differences of two readings, /metrics and the page of all names follow from the
 // declarations. A member is a number, a bool, a text, an enum with a function name(), another struct of
-// figures, or an optional, a vector or a map by name of these. Members without a value are left out of JSON;
-// a Figure declared `or_null` is null there.
+// figures, or an optional, a vector, a map by name or a variant of these. Members without a value are left
+// out of JSON; a Figure declared `or_null` is null there.
 #pragma once
 
 #include <algorithm>
@@ -28,11 +28,12 @@
 #include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <variant>
 #include <vector>
 
 namespace tierd {
 
-enum class Unit : uint8_t {
+enum class Quantity : uint8_t {
   text,
   flag,
   count,
@@ -53,7 +54,7 @@ enum class Unit : uint8_t {
   ratio,
   parts,  // a struct, a vector or a map of figures, which have units of their own
 };
-std::string_view name(Unit unit);
+std::string_view name(Quantity unit);
 
 // How the figure of a whole is made of those of its parts (agents of a tier, links of a memory), and how the
 // figure of a period is made of the readings at its end and at its begin.
@@ -70,15 +71,15 @@ struct Figure {
 
   V T::*member;
   std::string_view name;
-  Unit unit;
+  Quantity unit;
   Adds adds;
   std::string_view help;
   bool or_null = false;
 };
 template <typename T, typename V>
-Figure(V T::*, std::string_view, Unit, Adds, std::string_view) -> Figure<T, V>;
+Figure(V T::*, std::string_view, Quantity, Adds, std::string_view) -> Figure<T, V>;
 template <typename T, typename V>
-Figure(V T::*, std::string_view, Unit, Adds, std::string_view, bool) -> Figure<T, V>;
+Figure(V T::*, std::string_view, Quantity, Adds, std::string_view, bool) -> Figure<T, V>;
 
 template <typename T>
 concept HasFigures = requires {
@@ -105,6 +106,10 @@ template <typename V>
 inline constexpr bool is_map = false;
 template <typename V>
 inline constexpr bool is_map<std::map<std::string, V>> = true;
+template <typename V>
+inline constexpr bool is_variant = false;
+template <typename... V>
+inline constexpr bool is_variant<std::variant<V...>> = true;
 
 template <typename V>
 void combine(V& to, const V& from, Adds adds, bool subtracts);
@@ -166,7 +171,7 @@ T figures_between(const T& begin, T end) {
 // One declared name, for pages and tests.
 struct DeclaredFigure {
   std::string path;  // "tiers.NAME.cache.hits": parts of a map are NAME, of a vector N
-  Unit unit;
+  Quantity unit;
   Adds adds;
   std::string_view help;
 };

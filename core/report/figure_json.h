@@ -28,6 +28,8 @@ nlohmann::json value_json(const V& value) {
     nlohmann::json object = nlohmann::json::object();
     for (const auto& [key, each] : value) object[key] = value_json(each);
     return object;
+  } else if constexpr (is_variant<V>) {
+    return std::visit([](const auto& each) { return value_json(each); }, value);
   } else if constexpr (std::is_enum_v<V>) {
     return nlohmann::json(std::string(name(value)));
   } else {

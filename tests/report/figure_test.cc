@@ -11,9 +11,9 @@ struct Link {
   std::optional<double> joules = {};
   static constexpr auto figures() {
     return std::tuple(
-        Figure{&Link::bytes, "bytes", Unit::bytes, Adds::sum, "payload"},
-        Figure{&Link::depth, "depth", Unit::count, Adds::greatest, "messages under way at once"},
-        Figure{&Link::joules, "joules", Unit::joules, Adds::sum, "energy", true});
+        Figure{&Link::bytes, "bytes", Quantity::bytes, Adds::sum, "payload"},
+        Figure{&Link::depth, "depth", Quantity::count, Adds::greatest, "messages under way at once"},
+        Figure{&Link::joules, "joules", Quantity::joules, Adds::sum, "energy", true});
   }
 };
 
@@ -23,10 +23,10 @@ struct Report {
   std::vector<uint64_t> steps;
   std::optional<uint64_t> seed = {};
   static constexpr auto figures() {
-    return std::tuple(Figure{&Report::model, "model", Unit::text, Adds::latest, "its name"},
-                      Figure{&Report::links, "links", Unit::parts, Adds::sum, "by the tier above"},
-                      Figure{&Report::steps, "steps", Unit::count, Adds::sum, "by their number of rows"},
-                      Figure{&Report::seed, "seed", Unit::count, Adds::latest, "of the sampler"});
+    return std::tuple(Figure{&Report::model, "model", Quantity::text, Adds::latest, "its name"},
+                      Figure{&Report::links, "links", Quantity::parts, Adds::sum, "by the tier above"},
+                      Figure{&Report::steps, "steps", Quantity::count, Adds::sum, "by their number of rows"},
+                      Figure{&Report::seed, "seed", Quantity::count, Adds::latest, "of the sampler"});
   }
 };
 
