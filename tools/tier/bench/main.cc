@@ -1,8 +1,8 @@
 // tier-bench: measures the speed of a configuration of a model on this machine, beside the machine's limit.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "core/base/standard_streams.h"
 #include "tools/command_line/exit_code.h"
@@ -19,12 +19,11 @@ namespace {
 
 int run_sweep(const Arguments& arguments) {
   if (const Status usable = check_sweep(arguments); !usable.ok()) return fail(usable.error(), kBadInput);
-  const nlohmann::json report = measure_sweep(arguments);
+  const SweepFigures report = measure_sweep(arguments);
   fmt::print("{}", to_text(report, arguments.format));
-  int code = 0;
-  for (const nlohmann::json& point : report["points"]) {
-    if (!point["error"].is_null()) code = kFailed;
-  }
+  const bool failed =
+      std::ranges::any_of(report.points, [](const PointFigures& point) { return point.error.has_value(); });
+  const int code = failed ? kFailed : 0;
   if (!arguments.plot) return code;
   const auto picture = picture_of(report);
   if (!picture.ok()) return fail(picture.error(), kFailed);
@@ -38,15 +37,14 @@ int run(const Arguments& arguments) {
   if (const Status loaded = course.load(); !loaded.ok())
     return fail(loaded.error(), exit_code(loaded.error()));
   const uint32_t layers = course.runtime().plan().store.manifest().config.n_layers;
-  nlohmann::json report = {
-      {"run", run_json(arguments, course.subject())}, {"tests", nlohmann::json::array()}, {"peer", nullptr}};
+  BenchFigures report{.run = run_figures(arguments, course.subject()), .tests = {}, .peer = {}};
   for (const Workload& test : arguments.tests) {
     const auto result = course.measure(test);
     if (!result.ok()) return fail(result.error(), kFailed);
-    report["tests"].push_back(test_json(*result, layers));
-    if (arguments.peer) report["peer"] = peer_json(arguments, *result, course.bytes_beside_peer());
+    report.tests.push_back(test_figures(*result, layers));
+    if (arguments.peer) report.peer = peer_figures(arguments, *result, course.bytes_beside_peer());
   }
-  report["run"]["memory"] = memory_json(course.memory_use());
+  report.run.memory = course.memory_use();
   fmt::print("{}", to_text(report, arguments.format));
   return 0;
 }

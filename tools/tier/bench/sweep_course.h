@@ -3,12 +3,12 @@
 
 #include <cstddef>
 #include <functional>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <vector>
 
 #include "core/base/result.h"
 #include "tools/tier/bench/arguments.h"
+#include "tools/tier/bench/sweep_figures.h"
 
 namespace tierd {
 
@@ -21,7 +21,7 @@ std::vector<std::optional<Error>> take_turns(size_t points, uint32_t rounds,
 // parameters. Returns the error of the first point that has one.
 Status check_sweep(const Arguments& arguments);
 
-// Returns the report, see report.h. A point that fails appears with its error.
-nlohmann::json measure_sweep(const Arguments& arguments);
+// Returns the report. A point that fails appears with its error.
+SweepFigures measure_sweep(const Arguments& arguments);
 
 }  // namespace tierd
