@@ -2,18 +2,19 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-#include <variant>
+#include "core/report/figure_json.h"
 
 namespace tierd {
 namespace {
 
 using nlohmann::json;
 
-std::string asked_text(const json& asked) {
-  std::string text;
+std::string text_of(double neurons, double bytes, const json& asked, const std::string& predictor) {
+  std::string text =
+      fmt::format("{:.1f} % of the neurons and {:.1f} % of the bytes of what predictor {} may leave out",
+                  100 * neurons, 100 * bytes, predictor);
   for (const auto& [key, value] : asked.items())
-    text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", key,
+    text += fmt::format("{}{} = {}", key == asked.begin().key() ? "; asked for: " : ", ", key,
                         value.is_string() ? value.get<std::string>() : value.dump());
   return text;
 }
@@ -42,19 +43,18 @@ UsedCounts operator-(const UsedCounts& after, const UsedCounts& before) {
           after.all_bytes - before.all_bytes};
 }
 
-json used_json(const UsedCounts& counts, const StrategyConfig& predictor) {
-  if (!counts.any()) return nullptr;
-  json asked = json::object();
-  for (const Setting& setting : predictor.settings)
-    std::visit([&](const auto& value) { asked[setting.key] = value; }, setting.value);
-  return {{"neurons", counts.neuron_share()}, {"bytes", counts.byte_share()}, {"asked", asked}};
+std::optional<UsedFigures> used_figures(const UsedCounts& counts, const StrategyConfig& predictor) {
+  if (!counts.any()) return std::nullopt;
+  UsedFigures used{.neurons = counts.neuron_share(), .bytes = counts.byte_share(), .asked = {}};
+  for (const Setting& setting : predictor.settings) used.asked[setting.key] = setting.value;
+  return used;
 }
 
+std::string used_text(const UsedFigures& used, const std::string& predictor) {
+  return text_of(used.neurons, used.bytes, figures::value_json(used.asked), predictor);
+}
 std::string used_text(const json& used, const std::string& predictor) {
-  return fmt::format(
-      "{:.1f} % of the neurons and {:.1f} % of the bytes of what predictor {} may leave out{}{}",
-      100 * used["neurons"].get<double>(), 100 * used["bytes"].get<double>(), predictor,
-      used["asked"].empty() ? "" : "; asked for: ", asked_text(used["asked"]));
+  return text_of(used["neurons"].get<double>(), used["bytes"].get<double>(), used["asked"], predictor);
 }
 
 }  // namespace tierd

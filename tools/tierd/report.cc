@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/base/units.h"
+#include "core/report/figure_json.h"
 #include "core/run/forecast.h"
 #include "tools/evaluation/used_share.h"
 #include "tools/lab/plan/plan.h"
@@ -103,7 +104,8 @@ json report_json(Runtime& runtime, const RunResult& result) {
                        {"wasted", counters.wasted},   {"prefetch_failed", counters.prefetch_failed},
                        {"retries", counters.retries}, {"measured_bytes", counters.measured_bytes}};
   report["prediction"] = prediction_json(runtime);
-  report["used"] = used_json(used_counts(runtime) - result.used_before, runtime.plan().config.predictor);
+  report["used"] = figures::value_json(
+      used_figures(used_counts(runtime) - result.used_before, runtime.plan().config.predictor));
   if (runtime.plan().store.manifest().config.is_mixture()) report["experts"] = experts_json(runtime);
   report["flash"] = flash_json(runtime, flash);
   report["flash"]["system_read_bytes"] = system_read_bytes() - result.disk_bytes_before;
