@@ -42,6 +42,9 @@ constexpr size_t kRowKinds = 5;
 
 // Returns the letter of a kind in files and reports: I, P, O, F, N.
 char letter(RowKind kind);
+inline std::string name(RowKind kind) {
+  return {letter(kind)};
+}
 
 // One figure of a paper.
 struct Row {
