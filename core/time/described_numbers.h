@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <toml++/toml.h>
 
@@ -46,6 +48,52 @@ class DescribedNumbers {
 
   std::string path_;
   std::optional<Error> error_;
+};
+
+// A table of a description, with the full names of its keys.
+class DescribedTable {
+ public:
+  using View = DescribedNumbers::View;
+
+  DescribedTable(DescribedNumbers& numbers, const View& table, std::string key)
+      : numbers_(numbers), table_(table), key_(std::move(key)) {}
+
+  void refuse_others(std::initializer_list<std::string_view> known) {
+    numbers_.refuse_others(numbers_.table(table_, key_), key_, known);
+  }
+  bool has(std::string_view key) const { return static_cast<bool>(table_[key]); }
+  double read(std::string_view key, double least = 1) { return numbers_.read(table_[key], full(key), least); }
+  double rate(std::string_view key) { return numbers_.rate(table_[key], full(key)); }
+  double rate_if_given(std::string_view key) { return has(key) ? rate(key) : 0; }
+  double time(std::string_view key) { return read(key, 0); }
+  uint32_t whole(std::string_view key, uint32_t most, uint32_t least = 1) {
+    return numbers_.whole(table_[key], full(key), least, most);
+  }
+  std::string text(std::string_view key) { return numbers_.text(table_[key], full(key)); }
+  // Returns "" for anything but a text.
+  std::string word(std::string_view key) const { return table_[key].value_or(std::string()); }
+  DescribedTable inner(std::string_view key) {
+    return {numbers_, View(numbers_.table(table_[key], full(key))), full(key)};
+  }
+  // Returns the elements of a list that must have some.
+  std::vector<DescribedTable> list(std::string_view key) {
+    std::vector<DescribedTable> tables;
+    for (const toml::node& node : numbers_.list(table_[key], full(key)))
+      tables.emplace_back(numbers_, View(node), full(key));
+    return tables;
+  }
+  View operator[](std::string_view key) const { return table_[key]; }
+  // `what` follows the full name of the key.
+  void fail(std::string_view key, const std::string& what) { numbers_.fail("'" + full(key) + "'" + what); }
+
+ private:
+  std::string full(std::string_view key) const {
+    return key_.empty() ? std::string(key) : key_ + "." + std::string(key);
+  }
+
+  DescribedNumbers& numbers_;
+  View table_;
+  std::string key_;
 };
 
 }  // namespace tierd

@@ -11,24 +11,18 @@
 namespace tierd {
 namespace {
 
-using View = DescribedNumbers::View;
-
 constexpr uint32_t kMostDepth = 65536;  // reads in flight
 constexpr uint32_t kMostThreads = 65536;
 constexpr double kMostLatencyNs = 1e18;
 
 // Uses only the points with the largest measured depth, since the flash agent keeps many reads in flight.
-ReadCurve measured_curve(DescribedNumbers& numbers, const View& flash) {
+ReadCurve measured_curve(DescribedTable& flash) {
   struct Measured {
     double bytes, depth, rate;
   };
   std::vector<Measured> all;
-  for (const toml::node& point : numbers.list(flash["reads"], "flash.reads")) {
-    const View view(point);
-    all.push_back({numbers.read(view["read_bytes"], "flash.reads.read_bytes"),
-                   numbers.read(view["depth"], "flash.reads.depth"),
-                   numbers.rate(view["random"], "flash.reads.random")});
-  }
+  for (DescribedTable& point : flash.list("reads"))
+    all.push_back({point.read("read_bytes"), point.read("depth"), point.rate("random")});
   double deepest = 0;
   for (const Measured& point : all) deepest = std::max(deepest, point.depth);
   std::vector<ReadCurve::Point> points;
@@ -45,47 +39,42 @@ struct DescribedReads {
   double latency_ns = 0;
 };
 
-DescribedReads measured_reads(DescribedNumbers& numbers, const View& flash) {
-  ReadCurve reads = measured_curve(numbers, flash);
-  return {std::move(reads), numbers.read(flash["latency_ns"], "flash.latency_ns")};
+DescribedReads measured_reads(DescribedTable& flash) {
+  ReadCurve reads = measured_curve(flash);
+  return {std::move(reads), flash.read("latency_ns")};
 }
 
 // The closed form: a time for each read and one for its bytes, up to a rate that no size exceeds. While
 // `depth` reads are in flight each takes t0_ns of the disk's time, so the latency of a single read is t0_ns *
 // depth.
-DescribedReads reads_by_request(DescribedNumbers& numbers, const View& flash) {
-  if (flash["reads"]) numbers.fail("'flash.reads' and 'flash.t0_ns' both describe its reads; one may");
-  if (flash["latency_ns"])
-    numbers.fail("'flash.latency_ns' is 'flash.t0_ns' times 'flash.depth', and is not given beside them");
-  const double each = numbers.read(flash["t0_ns"], "flash.t0_ns", 0);
-  const double rate = numbers.rate(flash["bytes_per_second"], "flash.bytes_per_second");
-  const double cap = numbers.rate(flash["cap_bytes_per_second"], "flash.cap_bytes_per_second");
-  const uint32_t depth = numbers.whole(flash["depth"], "flash.depth", 1, kMostDepth);
-  if (cap > rate) numbers.fail("'flash.cap_bytes_per_second' is more than 'flash.bytes_per_second'");
+DescribedReads reads_by_request(DescribedTable& flash) {
+  if (flash.has("reads")) flash.fail("reads", " and 'flash.t0_ns' both describe its reads; one may");
+  if (flash.has("latency_ns"))
+    flash.fail("latency_ns", " is 'flash.t0_ns' times 'flash.depth', and is not given beside them");
+  const double each = flash.time("t0_ns");
+  const double rate = flash.rate("bytes_per_second");
+  const double cap = flash.rate("cap_bytes_per_second");
+  const uint32_t depth = flash.whole("depth", kMostDepth);
+  if (cap > rate) flash.fail("cap_bytes_per_second", " is more than 'flash.bytes_per_second'");
   return {ReadCurve::of_requests(each * 1e-9, rate, std::min(cap, rate)),
           std::min(each * depth, kMostLatencyNs)};
 }
 
-DiskDescription read_disk(DescribedNumbers& numbers, const View& flash) {
-  DescribedReads described =
-      flash["t0_ns"] ? reads_by_request(numbers, flash) : measured_reads(numbers, flash);
+DiskDescription read_disk(DescribedTable flash) {
+  DescribedReads described = flash.has("t0_ns") ? reads_by_request(flash) : measured_reads(flash);
   return {.reads = std::move(described.reads),
           .latency_ns = static_cast<uint64_t>(described.latency_ns),
-          .check_rate = numbers.rate(flash["check_bytes_per_second"], "flash.check_bytes_per_second"),
-          .copy_rate = flash["copy_bytes_per_second"]
-                           ? numbers.rate(flash["copy_bytes_per_second"], "flash.copy_bytes_per_second")
-                           : 0,
-          .thread_ns = flash["thread_ns"]
-                           ? static_cast<uint64_t>(numbers.read(flash["thread_ns"], "flash.thread_ns", 0))
-                           : 0,
-          .round = flash["round"] ? numbers.whole(flash["round"], "flash.round", 1, kMostDepth) : 1,
-          .folder = numbers.text(flash["folder"], "flash.folder")};
+          .check_rate = flash.rate("check_bytes_per_second"),
+          .copy_rate = flash.rate_if_given("copy_bytes_per_second"),
+          .thread_ns = flash.has("thread_ns") ? static_cast<uint64_t>(flash.time("thread_ns")) : 0,
+          .round = flash.has("round") ? flash.whole("round", kMostDepth) : 1,
+          .folder = flash.text("folder")};
 }
 
 // Gives all kernels the same rates: memory's for one token, operations' for many.
-std::vector<KernelRate> coarse_rates(DescribedNumbers& numbers, const View& compute) {
-  const double bytes = numbers.rate(compute["bytes_per_second"], "compute.bytes_per_second");
-  const double flops = numbers.rate(compute["flops"], "compute.flops");
+std::vector<KernelRate> coarse_rates(DescribedTable& compute) {
+  const double bytes = compute.rate("bytes_per_second");
+  const double flops = compute.rate("flops");
   std::vector<KernelRate> rates;
   for (const Encoding encoding : kAllEncodings) {
     for (const bool int8 : {false, true}) rates.push_back({encoding, int8, bytes, flops / 2});
@@ -93,53 +82,52 @@ std::vector<KernelRate> coarse_rates(DescribedNumbers& numbers, const View& comp
   return rates;
 }
 
-std::vector<KernelRate> read_rates(DescribedNumbers& numbers, const View& compute) {
-  const bool coarse = compute["bytes_per_second"] || compute["flops"];
-  if (coarse && !compute["rates"]) return coarse_rates(numbers, compute);
-  if (coarse)
-    numbers.fail("'compute.rates' and 'compute.bytes_per_second' both describe the processor; one may");
+KernelRate read_rate(DescribedTable& table) {
+  const std::string encoding = table.word("encoding"), activations = table.word("activations");
+  const std::optional<Encoding> known = encoding_by_name(encoding);
+  if (!known) table.fail("encoding", fmt::format(": there is no encoding '{}'", encoding));
+  if (activations != "int8" && activations != "f32")
+    table.fail("activations", fmt::format(": '{}' is neither int8 nor f32", activations));
+  return {.encoding = known.value_or(Encoding::f32),
+          .int8_activations = activations == "int8",
+          .gemv = table.rate("gemv_bytes_per_second"),
+          .gemm = table.rate("gemm_multiply_adds_per_second"),
+          .columns = table.rate_if_given("columns_bytes_per_second"),
+          .gemv_after_wait = table.rate_if_given("gemv_after_wait_bytes_per_second"),
+          .columns_after_wait = table.rate_if_given("columns_after_wait_bytes_per_second")};
+}
+
+std::vector<KernelRate> read_rates(DescribedTable& compute) {
+  const bool coarse = compute.has("bytes_per_second") || compute.has("flops");
+  if (coarse && !compute.has("rates")) return coarse_rates(compute);
+  if (coarse) compute.fail("rates", " and 'compute.bytes_per_second' both describe the processor; one may");
   std::vector<KernelRate> rates;
-  for (const toml::node& node : numbers.list(compute["rates"], "compute.rates")) {
-    const View view(node);
-    const std::string encoding = view["encoding"].value_or(std::string());
-    const std::string activations = view["activations"].value_or(std::string());
-    const std::optional<Encoding> known = encoding_by_name(encoding);
-    if (!known) numbers.fail(fmt::format("'compute.rates.encoding': there is no encoding '{}'", encoding));
-    if (activations != "int8" && activations != "f32")
-      numbers.fail(fmt::format("'compute.rates.activations': '{}' is neither int8 nor f32", activations));
-    const auto other = [&](const std::string& key) {
-      return view[key] ? numbers.rate(view[key], "compute.rates." + key) : 0;
-    };
-    rates.push_back(
-        {.encoding = known.value_or(Encoding::f32),
-         .int8_activations = activations == "int8",
-         .gemv = numbers.rate(view["gemv_bytes_per_second"], "compute.rates.gemv_bytes_per_second"),
-         .gemm = numbers.rate(view["gemm_multiply_adds_per_second"],
-                              "compute.rates.gemm_multiply_adds_per_second"),
-         .columns = other("columns_bytes_per_second"),
-         .gemv_after_wait = other("gemv_after_wait_bytes_per_second"),
-         .columns_after_wait = other("columns_after_wait_bytes_per_second")});
-  }
+  for (DescribedTable& table : compute.list("rates")) rates.push_back(read_rate(table));
   return rates;
 }
 
+LinkDescription read_link(DescribedTable table) {
+  LinkDescription link{.from = table.text("from"), .to = {}};
+  if (table.has("from") && link.from.empty()) table.fail("from", " is none; the name of a tier is expected");
+  link.to = table.word("to");
+  if (link.to.empty()) table.fail("to", " is missing; the name of a tier is expected");
+  link.rate = table.rate("bytes_per_second");
+  link.latency_ns = static_cast<uint64_t>(table.time("latency_ns"));
+  constexpr const char* kBesideDisk = "beside_disk";
+  if (table.has(kBesideDisk) && !table[kBesideDisk].is_boolean())
+    table.fail(kBesideDisk, " is no true or false");
+  link.beside_disk = table[kBesideDisk].value_or(true);
+  return link;
+}
+
 // Reads the links; a description may have none.
-std::vector<LinkDescription> read_links(DescribedNumbers& numbers, const View& links) {
+std::vector<LinkDescription> read_links(DescribedNumbers& numbers, const DescribedTable& description) {
+  constexpr const char* kLinks = "links";
   std::vector<LinkDescription> all;
-  const toml::array* array = links.as_array();
-  if (links && array == nullptr) numbers.fail("'links' is no list; write [[links]]");
+  const toml::array* array = description[kLinks].as_array();
+  if (description.has(kLinks) && array == nullptr) numbers.fail("'links' is no list; write [[links]]");
   for (size_t i = 0; array != nullptr && i < array->size(); ++i) {
-    const View view((*array)[i]);
-    LinkDescription link{.from = numbers.text(view["from"], "links.from"), .to = {}};
-    if (view["from"] && link.from.empty())
-      numbers.fail("'links.from' is none; the name of a tier is expected");
-    link.to = view["to"].value_or(std::string());
-    if (link.to.empty()) numbers.fail("'links.to' is missing; the name of a tier is expected");
-    link.rate = numbers.rate(view["bytes_per_second"], "links.bytes_per_second");
-    link.latency_ns = static_cast<uint64_t>(numbers.read(view["latency_ns"], "links.latency_ns", 0));
-    if (view["beside_disk"] && !view["beside_disk"].is_boolean())
-      numbers.fail("'links.beside_disk' is no true or false");
-    link.beside_disk = view["beside_disk"].value_or(true);
+    LinkDescription link = read_link({numbers, DescribedTable::View((*array)[i]), kLinks});
     const auto same = [&](const LinkDescription& other) {
       return other.from == link.from && other.to == link.to;
     };
@@ -148,6 +136,17 @@ std::vector<LinkDescription> read_links(DescribedNumbers& numbers, const View& l
     all.push_back(std::move(link));
   }
   return all;
+}
+
+ProcessorDescription read_processor(DescribedTable dram, DescribedTable compute) {
+  return {.memory_rate = dram.rate("bytes_per_second"), .rates = read_rates(compute)};
+}
+
+void read_assumed(DescribedTable compute, ProcessorDescription& processor) {
+  if (compute.has("threads")) processor.threads = compute.whole("threads", kMostThreads, 0);
+  if (compute.has("floats_per_second")) processor.floats_rate = compute.rate("floats_per_second");
+  if (compute.has("after_wait_ns"))
+    processor.after_wait_ns = static_cast<uint64_t>(compute.read("after_wait_ns"));
 }
 
 }  // namespace
@@ -208,24 +207,15 @@ MachineDescription any_machine() {
 
 Result<MachineDescription> read_machine(const std::string& name) {
   TIERD_ASSIGN(const NamedToml file, read_machine_file(name));
-  const View table(file.table);
-  const View compute = table["compute"];
   DescribedNumbers numbers(file.path.string());
-  MachineDescription machine{
-      .path = file.path.string(),
-      .disk = read_disk(numbers, table["flash"]),
-      .processor = {.memory_rate = numbers.rate(table["dram"]["bytes_per_second"], "dram.bytes_per_second"),
-                    .rates = read_rates(numbers, compute)},
-      .links = read_links(numbers, table["links"]),
-      .units = read_units(numbers, table["units"])};
-  if (compute["threads"])
-    machine.processor.threads = numbers.whole(compute["threads"], "compute.threads", 0, kMostThreads);
-  if (compute["floats_per_second"])
-    machine.processor.floats_rate = numbers.rate(compute["floats_per_second"], "compute.floats_per_second");
-  if (compute["after_wait_ns"]) {
-    machine.processor.after_wait_ns =
-        static_cast<uint64_t>(numbers.read(compute["after_wait_ns"], "compute.after_wait_ns"));
-  }
+  const DescribedTable description(numbers, DescribedTable::View(file.table), "");
+  const auto table = [&](const char* key) { return DescribedTable(numbers, description[key], key); };
+  MachineDescription machine{.path = file.path.string(),
+                             .disk = read_disk(table("flash")),
+                             .processor = read_processor(table("dram"), table("compute")),
+                             .links = read_links(numbers, description),
+                             .units = read_units(numbers, description["units"])};
+  read_assumed(table("compute"), machine.processor);
   if (numbers.error()) return *numbers.error();
   return machine;
 }

@@ -14,40 +14,7 @@ constexpr uint32_t kMostCycles = 65536;
 constexpr uint32_t kMostOfCore = 1u << 20;  // multipliers, lanes, operations of a cycle
 constexpr uint32_t kMostBufferBytes = 1u << 30;
 
-// A table of a unit, with the full names of its keys.
-class UnitTable {
- public:
-  UnitTable(DescribedNumbers& numbers, const toml::table& table, std::string key)
-      : numbers_(numbers), table_(table), key_(std::move(key)) {}
-
-  void refuse_others(std::initializer_list<std::string_view> known) {
-    numbers_.refuse_others(table_, key_, known);
-  }
-  double rate(std::string_view key) { return numbers_.rate(view(key), full(key)); }
-  double time(std::string_view key) { return numbers_.read(view(key), full(key), 0); }
-  uint32_t whole(std::string_view key, uint32_t most, uint32_t least = 1) {
-    return numbers_.whole(view(key), full(key), least, most);
-  }
-  uint32_t cycles(std::string_view key) { return whole(key, kMostCycles); }
-  std::string text(std::string_view key) { return numbers_.text(view(key), full(key)); }
-  bool has(std::string_view key) const { return table_.contains(key); }
-  UnitTable inner(std::string_view key) {
-    return {numbers_, numbers_.table(view(key), full(key)), full(key)};
-  }
-  void fail(std::string_view key, const std::string& what) {
-    numbers_.fail(fmt::format("'{}' {}", full(key), what));
-  }
-
- private:
-  View view(std::string_view key) const { return View(table_)[key]; }
-  std::string full(std::string_view key) const { return fmt::format("{}.{}", key_, key); }
-
-  DescribedNumbers& numbers_;
-  const toml::table& table_;
-  std::string key_;
-};
-
-GpuDescription read_gpu(UnitTable& unit) {
+GpuDescription read_gpu(DescribedTable& unit) {
   unit.refuse_others({"kind", "count", "bytes_per_second", "flops", "launch_ns", "expand_bytes_per_second"});
   GpuDescription gpu{.memory_rate = unit.rate("bytes_per_second"),
                      .flops = unit.rate("flops"),
@@ -56,7 +23,7 @@ GpuDescription read_gpu(UnitTable& unit) {
   return gpu;
 }
 
-Ddr4Description read_dram(UnitTable dram) {
+Ddr4Description read_dram(DescribedTable dram) {
   dram.refuse_others({"ranks", "bank_groups", "banks_per_group", "row_bytes", "clock_hz", "t_rc", "t_rcd",
                       "t_cl", "t_rp", "t_bl", "t_ccd_s", "t_ccd_l", "t_rrd_s", "t_rrd_l", "t_faw"});
   const Ddr4Description described{.ranks = dram.whole("ranks", kMostParts),
@@ -64,36 +31,36 @@ Ddr4Description read_dram(UnitTable dram) {
                                   .banks_per_group = dram.whole("banks_per_group", kMostParts),
                                   .row_bytes = dram.whole("row_bytes", kMostRowBytes, kDdr4BurstBytes),
                                   .clock_hz = dram.rate("clock_hz"),
-                                  .rc = dram.cycles("t_rc"),
-                                  .rcd = dram.cycles("t_rcd"),
-                                  .cl = dram.cycles("t_cl"),
-                                  .rp = dram.cycles("t_rp"),
-                                  .bl = dram.cycles("t_bl"),
-                                  .ccd_s = dram.cycles("t_ccd_s"),
-                                  .ccd_l = dram.cycles("t_ccd_l"),
-                                  .rrd_s = dram.cycles("t_rrd_s"),
-                                  .rrd_l = dram.cycles("t_rrd_l"),
-                                  .faw = dram.cycles("t_faw")};
+                                  .rc = dram.whole("t_rc", kMostCycles),
+                                  .rcd = dram.whole("t_rcd", kMostCycles),
+                                  .cl = dram.whole("t_cl", kMostCycles),
+                                  .rp = dram.whole("t_rp", kMostCycles),
+                                  .bl = dram.whole("t_bl", kMostCycles),
+                                  .ccd_s = dram.whole("t_ccd_s", kMostCycles),
+                                  .ccd_l = dram.whole("t_ccd_l", kMostCycles),
+                                  .rrd_s = dram.whole("t_rrd_s", kMostCycles),
+                                  .rrd_l = dram.whole("t_rrd_l", kMostCycles),
+                                  .faw = dram.whole("t_faw", kMostCycles)};
   if (described.row_bytes % kDdr4BurstBytes != 0)
     dram.fail("row_bytes",
-              fmt::format("is {}; whole bursts of {} are expected", described.row_bytes, kDdr4BurstBytes));
+              fmt::format(" is {}; whole bursts of {} are expected", described.row_bytes, kDdr4BurstBytes));
   return described;
 }
 
-NdpCoreDescription read_core(UnitTable core) {
+NdpCoreDescription read_core(DescribedTable core) {
   core.refuse_others({"clock_hz", "multipliers", "lanes", "cycles_per_product", "buffer_bytes",
                       "exponentials", "additions", "multiplications"});
   return {.clock_hz = core.rate("clock_hz"),
           .multipliers = core.whole("multipliers", kMostOfCore),
           .lanes = core.whole("lanes", kMostOfCore),
-          .cycles_per_product = core.cycles("cycles_per_product"),
+          .cycles_per_product = core.whole("cycles_per_product", kMostCycles),
           .buffer_bytes = core.whole("buffer_bytes", kMostBufferBytes),
           .exponentials = core.whole("exponentials", kMostOfCore),
           .additions = core.whole("additions", kMostOfCore),
           .multiplications = core.whole("multiplications", kMostOfCore)};
 }
 
-UnitDescription read_unit(UnitTable unit) {
+UnitDescription read_unit(DescribedTable unit) {
   UnitDescription described;
   if (unit.has("count")) described.count = unit.whole("count", kMostCount);
   const std::string kind = unit.text("kind");
@@ -103,7 +70,7 @@ UnitDescription read_unit(UnitTable unit) {
     unit.refuse_others({"kind", "count", "dram", "core"});
     described.device = NdpDimmDescription{read_dram(unit.inner("dram")), read_core(unit.inner("core"))};
   } else {
-    unit.fail("kind", fmt::format("is '{}'; gpu or ndp-dimm is expected", kind));
+    unit.fail("kind", fmt::format(" is '{}'; gpu or ndp-dimm is expected", kind));
   }
   return described;
 }
@@ -114,7 +81,7 @@ std::map<std::string, UnitDescription> read_units(DescribedNumbers& numbers, con
   std::map<std::string, UnitDescription> all;
   for (const auto& [name, node] : numbers.table(units, "units")) {
     const std::string key = fmt::format("units.{}", name.str());
-    all[std::string(name.str())] = read_unit({numbers, numbers.table(View(node), key), key});
+    all[std::string(name.str())] = read_unit({numbers, View(numbers.table(View(node), key)), key});
   }
   return all;
 }
