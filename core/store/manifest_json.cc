@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <bit>
 #include <cctype>
+#include <concepts>
 #include <cstring>
 #include <optional>
+#include <type_traits>
 
 #include "core/base/checksum.h"
 #include "core/base/json_fields.h"
@@ -28,22 +30,71 @@ constexpr std::string_view kChecksumHead = "{\"xxh3\": \"";
 constexpr std::string_view kChecksumTail = "\",\n";
 constexpr size_t kFirstLineBytes = kChecksumHead.size() + 16 + kChecksumTail.size();
 
+// The keys of a site.
+namespace key {
+constexpr const char* kEditionOf = "site";
+constexpr const char* kName = "name";
+constexpr const char* kFirstExtent = "first_extent";
+constexpr const char* kEncodings = "encodings";
+constexpr const char* kEncodingError = "encoding_error";
+constexpr const char* kRowsPerNeuron = "rows_per_neuron";
+constexpr const char* kCompression = "compression";
+constexpr const char* kCompressed = "compressed";
+}  // namespace key
+
+// Call visit(key, field) for every field.
+template <class Tensor, class Visit>
+requires std::same_as<std::remove_const_t<Tensor>, ResidentTensor>
+void visit_fields(Tensor& tensor, Visit&& visit) {
+  visit("name", tensor.name);
+  visit("rows", tensor.rows);
+  visit("cols", tensor.cols);
+  visit("extent", tensor.extent);
+}
+template <class Origin, class Visit>
+requires std::same_as<std::remove_const_t<Origin>, Provenance>
+void visit_fields(Origin& provenance, Visit&& visit) {
+  visit("source", provenance.source);
+  visit("fingerprint", provenance.fingerprint);
+  visit("made_by", provenance.made_by);
+}
+
+template <class Visited>
+ordered_json visited_json(const Visited& of) {
+  ordered_json out;
+  visit_fields(of, [&](const char* key, const auto& field) {
+    if constexpr (std::is_same_v<decltype(field), const std::string&>)
+      out[key] = string_to_json(field);
+    else
+      out[key] = field;
+  });
+  return out;
+}
+template <class Visited>
+Status read_visited(const ManifestFields& fields, Visited& of) {
+  Status status;
+  visit_fields(of, [&](const char* key, auto& field) {
+    if (status.ok()) status = fields.read(key, field);
+  });
+  return status;
+}
+
 // Writes the facts about a site that do not follow from the model and the layout.
 ordered_json to_json(const StoredSite& site, std::string_view compression) {
   ordered_json out;
-  if (site.edition_of != kNoSite) out["site"] = site.edition_of;
-  out.update(
-      {{"name", site.name},
-       {"first_extent", site.first_extent},
-       {"encodings", ordered_json::array()},
-       {"encoding_error", site.encoding_error ? ordered_json(*site.encoding_error) : ordered_json(nullptr)}});
-  for (const Encoding encoding : site.encodings) out["encodings"].push_back(name(encoding));
-  if (const auto* rows = std::get_if<Rows>(&site.cut)) out["rows_per_neuron"] = rows->rows;
+  if (site.edition_of != kNoSite) out[key::kEditionOf] = site.edition_of;
+  out.update({{key::kName, site.name},
+              {key::kFirstExtent, site.first_extent},
+              {key::kEncodings, ordered_json::array()},
+              {key::kEncodingError,
+               site.encoding_error ? ordered_json(*site.encoding_error) : ordered_json(nullptr)}});
+  for (const Encoding encoding : site.encodings) out[key::kEncodings].push_back(name(encoding));
+  if (const auto* rows = std::get_if<Rows>(&site.cut)) out[key::kRowsPerNeuron] = rows->rows;
   if (site.compression != Compression::none) {
-    out["compression"] = compression;
+    out[key::kCompression] = compression;
     for (auto at = site.compressed.begin(); at != site.compressed.end();) {
       const auto end = std::find_if(at, site.compressed.end(), [&](uint32_t bytes) { return bytes != *at; });
-      out["compressed"].push_back({*at, end - at});
+      out[key::kCompressed].push_back({*at, end - at});
       at = end;
     }
   }
@@ -51,7 +102,7 @@ ordered_json to_json(const StoredSite& site, std::string_view compression) {
 }
 
 ordered_json to_json(const ResidentTensor& tensor) {
-  return {{"name", tensor.name}, {"rows", tensor.rows}, {"cols", tensor.cols}, {"extent", tensor.extent}};
+  return visited_json(tensor);
 }
 
 // Extents of one size, each `stride` behind the one before: half a million bundles become some lines.
@@ -97,15 +148,15 @@ std::string lines(const std::vector<T>& elements, const Context&... context) {
 Status read_compressed(const ManifestFields& fields, uint64_t extents, const Manifest& manifest,
                        StoredSite& site) {
   std::string text;
-  TIERD_TRY(fields.read("compression", text));
+  TIERD_TRY(fields.read(key::kCompression, text));
   if (text != manifest.compression_name() || manifest.compression == Compression::none)
-    return fields.error("compression",
+    return fields.error(key::kCompression,
                         fmt::format("is '{}', the store's is '{}'", text, manifest.compression_name()));
   site.compression = manifest.compression;
-  TIERD_TRY(fields.read_each("compressed", [&](const json& value, size_t index) -> Status {
+  TIERD_TRY(fields.read_each(key::kCompressed, [&](const json& value, size_t index) -> Status {
     const bool numbers = value.is_array() && value.size() == 2 && value[0].is_number_unsigned() &&
                          value[1].is_number_unsigned();
-    const std::string key = fmt::format("compressed[{}]", index);
+    const std::string key = fmt::format("{}[{}]", key::kCompressed, index);
     if (!numbers) return fields.wrong_type(key, value, "[bytes, neurons]");
     const auto bytes = value[0].get<uint64_t>(), count = value[1].get<uint64_t>();
     const uint64_t most = std::min<uint64_t>(site.neurons(), extents) - site.compressed.size();
@@ -115,38 +166,37 @@ Status read_compressed(const ManifestFields& fields, uint64_t extents, const Man
     return {};
   }));
   if (site.compressed.size() == site.neurons()) return {};
-  return fields.error("compressed",
+  return fields.error(key::kCompressed,
                       fmt::format("are {} neurons, expected {}", site.compressed.size(), site.neurons()));
 }
 
 // Reads the stored facts about `site`, whose shape follows from the model.
 Status from_json(const ManifestFields& fields, uint64_t extents, const Manifest& manifest, StoredSite& site) {
   std::string text;
-  TIERD_TRY(fields.read("name", text));
-  if (text != site.name) return fields.error("name", fmt::format("is '{}', expected '{}'", text, site.name));
-  TIERD_TRY(fields.read("first_extent", site.first_extent));
-  TIERD_ASSIGN(const json* error, fields.member("encoding_error"));
-  if (!error->is_null()) TIERD_TRY(fields.read("encoding_error", site.encoding_error.emplace()));
-  if (auto* rows = std::get_if<Rows>(&site.cut)) TIERD_TRY(fields.read("rows_per_neuron", rows->rows));
+  TIERD_TRY(fields.read(key::kName, text));
+  if (text != site.name)
+    return fields.error(key::kName, fmt::format("is '{}', expected '{}'", text, site.name));
+  TIERD_TRY(fields.read(key::kFirstExtent, site.first_extent));
+  TIERD_ASSIGN(const json* error, fields.member(key::kEncodingError));
+  if (!error->is_null()) TIERD_TRY(fields.read(key::kEncodingError, site.encoding_error.emplace()));
+  if (auto* rows = std::get_if<Rows>(&site.cut)) TIERD_TRY(fields.read(key::kRowsPerNeuron, rows->rows));
   size_t read = 0;
-  TIERD_TRY(fields.read_each("encodings", [&](const json& value, size_t index) -> Status {
+  TIERD_TRY(fields.read_each(key::kEncodings, [&](const json& value, size_t index) -> Status {
     const auto encoding =
         value.is_string() ? encoding_by_name(value.get_ref<const std::string&>()) : std::nullopt;
-    if (!encoding) return fields.wrong_type(fmt::format("encodings[{}]", index), value, "an encoding");
+    if (!encoding)
+      return fields.wrong_type(fmt::format("{}[{}]", key::kEncodings, index), value, "an encoding");
     if (index < site.parts.size()) site.encodings[index] = *encoding;
     read = index + 1;
     return {};
   }));
   if (read == site.parts.size())
-    return fields.has("compression") ? read_compressed(fields, extents, manifest, site) : Status();
-  return fields.error("encodings", fmt::format("are {}, expected {}", read, site.parts.size()));
+    return fields.has(key::kCompression) ? read_compressed(fields, extents, manifest, site) : Status();
+  return fields.error(key::kEncodings, fmt::format("are {}, expected {}", read, site.parts.size()));
 }
 
 Status from_json(const ManifestFields& fields, ResidentTensor& tensor) {
-  TIERD_TRY(fields.read("name", tensor.name));
-  TIERD_TRY(fields.read("rows", tensor.rows));
-  TIERD_TRY(fields.read("cols", tensor.cols));
-  return fields.read("extent", tensor.extent);
+  return read_visited(fields, tensor);
 }
 
 template <class T>
@@ -231,10 +281,10 @@ Status read_editions(const ManifestFields& top, uint64_t extents, Manifest& mani
   return top.read_each("editions", [&](const json& value, size_t index) -> Status {
     TIERD_ASSIGN(const ManifestFields fields, top.element("editions", index, value));
     uint32_t site = 0;
-    TIERD_TRY(fields.read("site", site));
+    TIERD_TRY(fields.read(key::kEditionOf, site));
     const uint32_t before = manifest.editions.empty() ? 0 : manifest.editions.back().edition_of;
     if (site < before || site >= manifest.sites.size()) {
-      return fields.error("site",
+      return fields.error(key::kEditionOf,
                           fmt::format("is {}, expected {} to {}", site, before, manifest.sites.size() - 1));
     }
     StoredSite& edition = manifest.editions.emplace_back(StoredSite(manifest.sites[site]));
@@ -347,9 +397,6 @@ uint32_t format_of(const Manifest& manifest) {
 }  // namespace
 
 std::string manifest_text(const Manifest& manifest) {
-  const ordered_json provenance = {{"source", string_to_json(manifest.provenance.source)},
-                                   {"fingerprint", string_to_json(manifest.provenance.fingerprint)},
-                                   {"made_by", string_to_json(manifest.provenance.made_by)}};
   std::string text = fmt::format("\"format\": {},\n\"layout\": \"{}\",\n\"bundling\": \"{}\",\n",
                                  format_of(manifest), name(manifest.layout), name(manifest.bundling));
   if (manifest.layout == Layout::channel_group)
@@ -360,7 +407,7 @@ std::string manifest_text(const Manifest& manifest) {
     text += fmt::format("\"compression\": \"{}\",\n", manifest.compression_name());
   if (manifest.compression == Compression::codec)
     text += fmt::format("\"codec_settings\": {},\n", string_to_json(manifest.codec_settings).dump());
-  text += fmt::format("\"provenance\": {},\n", provenance.dump());
+  text += fmt::format("\"provenance\": {},\n", visited_json(manifest.provenance).dump());
   text +=
       fmt::format("\"tensor_bytes\": {},\n\"data_bytes\": {},\n", manifest.tensor_bytes, manifest.data_bytes);
   text += fmt::format("\"model\": {},\n", to_json(manifest.config).dump(1));
@@ -408,9 +455,7 @@ Result<Manifest> parse_manifest(std::string_view text, std::string_view file, st
   TIERD_TRY(top.read("tensor_bytes", manifest.tensor_bytes));
   TIERD_TRY(top.read("data_bytes", manifest.data_bytes));
   TIERD_ASSIGN(const ManifestFields provenance, top.object("provenance"));
-  TIERD_TRY(provenance.read("source", manifest.provenance.source));
-  TIERD_TRY(provenance.read("fingerprint", manifest.provenance.fingerprint));
-  TIERD_TRY(provenance.read("made_by", manifest.provenance.made_by));
+  TIERD_TRY(read_visited(provenance, manifest.provenance));
   TIERD_ASSIGN(const ManifestFields model, top.object("model"));
   TIERD_TRY(from_json(model, manifest.config));
   TIERD_TRY(read_sites(top, file, checksums.size() / sizeof(uint64_t), manifest));
