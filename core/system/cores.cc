@@ -174,8 +174,8 @@ void take_short_slices() {
 }
 
 void give_way() {
-  // A tenth of the weight of the default. With 19 a thread gets next to nothing beside another program's threads, and
-  // the thread that waits for its results stands still.
+  // A tenth of the weight of the default. With 19 a thread gets next to nothing beside another program's
+  // threads, and the thread that waits for its results stands still.
   constexpr int kLow = 10;
   (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), kLow);
 }

@@ -241,8 +241,7 @@ int run_on_terminal(const Arguments& arguments, Reload& reload, RunPlan plan, Ru
   } else if (isatty(STDOUT_FILENO) != 0) {
     (void)write_output("\n");  // the next shell prompt begins a line; a file gets the text alone
   }
-  if (!arguments.json && !arguments.quiet)
-    std::fprintf(stderr, "\n%s", report_text(figures).c_str());
+  if (!arguments.json && !arguments.quiet) std::fprintf(stderr, "\n%s", report_text(figures).c_str());
   if (const int number = the_signal.load(); number != 0) return 128 + number;
   if (!status.ok()) return fail(status.error(), exit_code(status.error()));
   if (!drained.ok()) return fail(drained.error(), kFailed);
