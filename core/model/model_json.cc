@@ -8,49 +8,88 @@
 #include <bit>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include "core/model/config_fields.h"
 
 namespace tierd {
+
+constexpr std::array<std::string_view, 2> names_of(VocabKind) {
+  return {"sentencepiece_bpe", "byte_bpe"};
+}
+
 namespace {
 
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr std::array<std::string_view, 2> kVocabKinds = {"sentencepiece_bpe", "byte_bpe"};
+constexpr uint32_t kAny = std::numeric_limits<uint32_t>::max();
 constexpr uint8_t kLastTokenType = static_cast<uint8_t>(TokenType::byte);
 
-Status read_strings(const JsonFields& fields, std::string_view key, std::vector<std::string>& out) {
-  return fields.read_each(key, [&](const json& value, size_t index) -> Status {
-    if (string_from_json(value, out.emplace_back())) return {};
-    return fields.wrong(fmt::format("{}[{}]", key, index), value, "a string or bytes in hex");
-  });
+// Forms of a field's JSON that its type does not name. `T` is const for the writer.
+template <class T>
+struct IfSet {  // left out while it has its default value
+  T& field;
+};
+template <class T>
+struct TokenOrNull {
+  T& field;
+};
+template <class T>
+struct Bits {  // floats by their bits
+  T& field;
+};
+template <class T>
+IfSet(T&) -> IfSet<T>;
+template <class T>
+TokenOrNull(T&) -> TokenOrNull<T>;
+template <class T>
+Bits(T&) -> Bits<T>;
+
+template <class Added, class Visit>
+void visit_added_token(Added& added, Visit&& visit) {
+  visit("token", added.token);
+  visit("normalized", IfSet{added.normalized});
+  visit("lstrip", IfSet{added.lstrip});
+  visit("rstrip", IfSet{added.rstrip});
+  visit("single_word", IfSet{added.single_word});
+  visit("is_piece", IfSet{added.is_piece});
+  visit("found_as", IfSet{added.found_as});
 }
 
-Status read_numbers(const JsonFields& fields, std::string_view key, uint32_t most, auto&& take) {
-  return fields.read_each(key, [&](const json& value, size_t index) -> Status {
-    TIERD_ASSIGN(const uint64_t number, fields.as_whole(fmt::format("{}[{}]", key, index), value, most));
-    take(static_cast<uint32_t>(number));
-    return {};
-  });
+// Calls visit(key, field) for every field of a Vocab; `V` is Vocab or const Vocab.
+template <class V, class Visit>
+void visit_vocab(V& vocab, Visit&& visit) {
+  visit("kind", vocab.kind);
+  visit("pre_tokenizer", vocab.pre_tokenizer);
+  visit("bos", TokenOrNull{vocab.bos});
+  visit("eos", TokenOrNull{vocab.eos});
+  visit("unknown", TokenOrNull{vocab.unknown});
+  visit("end_tokens", vocab.end_tokens);
+  visit("add_bos", vocab.add_bos);
+  visit("add_space_prefix", vocab.add_space_prefix);
+  visit("prefix_text_only", IfSet{vocab.prefix_text_only});  // only tokenizers of Hugging Face have these
+  visit("metaspace", IfSet{vocab.metaspace});
+  visit("split_at_spaces", IfSet{vocab.split_at_spaces});
+  visit("added_tokens", IfSet{vocab.added_tokens});
+  visit("chat_template", IfSet{vocab.chat_template});
+  visit("pieces", vocab.pieces);
+  visit("types", vocab.types);
+  visit("score_bits", Bits{vocab.scores});
+  visit("merges", vocab.merges);
 }
 
-ordered_json token_to_json(uint32_t token) {
-  return token == kNoToken ? ordered_json(nullptr) : ordered_json(token);
-}
-
-Status read_token(const JsonFields& fields, std::string_view key, uint32_t& out) {
-  TIERD_ASSIGN(const json* value, fields.member(key));
-  out = kNoToken;
-  return value->is_null() ? Status() : fields.read(key, out);
+// The list of config_fields.h and the orders that the writer of a store sets; no source has those.
+template <class Config, class Visit>
+void visit_stored_config(Config& config, Visit&& visit) {
+  visit_fields(config, visit);
+  visit("channel_order", IfSet{config.channel_order});
+  visit("expert_order", IfSet{config.expert_order});
 }
 
 // Fields that stores of earlier versions do not have. A field with its default value is not written, so that
 // plan texts of earlier versions stay equal.
-constexpr std::array<std::string_view, 1> kAddedLater = {"qkv_relu"};
-// Fields that the writer of a store sets; no source has them.
-constexpr const char* kChannelOrder = "channel_order";
-constexpr const char* kExpertOrder = "expert_order";
+constexpr std::array<std::string_view, 1> kAddedLater = {"qkv_relu"};  // flags
 
 bool was_added_later(std::string_view key) {
   return std::ranges::find(kAddedLater, key) != kAddedLater.end();
@@ -62,26 +101,73 @@ struct FieldWriter {
 
   template <class T>
   void operator()(const char* key, const T& field) {
-    if (was_added_later(key) && field == T()) return;
-    if constexpr (std::is_enum_v<T>) {
-      out[key] = name(field);
-    } else if constexpr (std::is_same_v<T, std::string>) {
-      out[key] = string_to_json(field);
-    } else {
-      out[key] = field;
+    if constexpr (std::is_same_v<T, bool>) {
+      if (was_added_later(key) && !field) return;
     }
+    out[key] = value_of(field);
+  }
+  template <class T>
+  void operator()(const char* key, IfSet<T> of) {
+    if (of.field != std::remove_const_t<T>()) out[key] = value_of(of.field);
+  }
+
+ private:
+  template <class T>
+  static ordered_json value_of(const T& field) {
+    if constexpr (std::is_enum_v<T>)
+      return name(field);
+    else
+      return field;
+  }
+  static ordered_json value_of(const std::string& field) { return string_to_json(field); }
+  static ordered_json value_of(TokenOrNull<const uint32_t> of) {
+    return of.field == kNoToken ? ordered_json(nullptr) : ordered_json(of.field);
+  }
+  static ordered_json value_of(Bits<const std::vector<float>> of) {
+    return list_of(of.field, [](float score) { return std::bit_cast<uint32_t>(score); });
+  }
+  static ordered_json value_of(const std::vector<std::string>& texts) {
+    return list_of(texts, string_to_json);
+  }
+  static ordered_json value_of(const std::vector<TokenType>& types) {
+    return list_of(types, [](TokenType type) { return static_cast<uint32_t>(type); });
+  }
+  static ordered_json value_of(const std::optional<std::vector<AddedToken>>& tokens) {
+    return list_of(*tokens, [](const AddedToken& added) {
+      ordered_json one;
+      visit_added_token(added, FieldWriter{one});
+      return one;
+    });
+  }
+  static ordered_json list_of(const auto& elements, const auto& value) {
+    ordered_json list = ordered_json::array();
+    for (const auto& element : elements) list.push_back(value(element));
+    return list;
   }
 };
 
 // Reads one field a call; after an error, none.
 struct FieldReader {
   const JsonFields& fields;
-  Status status;
+  Status status = {};
 
   template <class T>
   void operator()(const char* key, T& field) {
     if (was_added_later(key) && !fields.has(key)) return;
     if (status.ok()) status = read(key, field);
+  }
+  template <class T>
+  void operator()(const char* key, IfSet<T> of) {
+    if (fields.has(key) && status.ok()) status = read(key, of.field);
+  }
+  template <class T>
+  void operator()(const char* key, TokenOrNull<T> of) {
+    if (status.ok()) status = read_token(key, of.field);
+  }
+  template <class T>
+  void operator()(const char* key, Bits<T> of) {
+    if (!status.ok()) return;
+    status = read_numbers(key, kAny, [&](uint32_t bits) { of.field.push_back(std::bit_cast<float>(bits)); });
   }
 
  private:
@@ -93,6 +179,28 @@ struct FieldReader {
     return fields.read_each(key, [&](const json& value, size_t index) -> Status {
       TIERD_ASSIGN(field.emplace_back(), fields.as_float(fmt::format("{}[{}]", key, index), value));
       return {};
+    });
+  }
+  Status read(const char* key, std::vector<uint32_t>& field) {
+    return read_numbers(key, kAny, [&](uint32_t number) { field.push_back(number); });
+  }
+  Status read(const char* key, std::vector<TokenType>& field) {
+    return read_numbers(key, kLastTokenType,
+                        [&](uint32_t type) { field.push_back(static_cast<TokenType>(type)); });
+  }
+  Status read(const char* key, std::vector<std::string>& field) {
+    return fields.read_each(key, [&](const json& value, size_t index) -> Status {
+      if (string_from_json(value, field.emplace_back())) return {};
+      return fields.wrong(fmt::format("{}[{}]", key, index), value, "a string or bytes in hex");
+    });
+  }
+  Status read(const char* key, std::optional<std::vector<AddedToken>>& field) {
+    std::vector<AddedToken>& tokens = field.emplace();
+    return fields.read_each(key, [&](const json& value, size_t index) -> Status {
+      TIERD_ASSIGN(const JsonFields one, fields.element(key, index, value));
+      FieldReader reader{one};
+      visit_added_token(tokens.emplace_back(), reader);
+      return reader.status;
     });
   }
   template <class Enum>
@@ -107,121 +215,44 @@ struct FieldReader {
     field = *found;
     return {};
   }
+  Status read_token(const char* key, uint32_t& out) {
+    TIERD_ASSIGN(const json* value, fields.member(key));
+    out = kNoToken;
+    return value->is_null() ? Status() : fields.read(key, out);
+  }
+  Status read_numbers(const char* key, uint32_t most, auto&& take) {
+    return fields.read_each(key, [&](const json& value, size_t index) -> Status {
+      TIERD_ASSIGN(const uint64_t number, fields.as_whole(fmt::format("{}[{}]", key, index), value, most));
+      take(static_cast<uint32_t>(number));
+      return {};
+    });
+  }
 };
 
 }  // namespace
 
 ordered_json to_json(const ModelConfig& config) {
   ordered_json out;
-  visit_fields(config, FieldWriter{out});
-  if (config.channel_order) out[kChannelOrder] = true;
-  if (config.expert_order) out[kExpertOrder] = true;
+  visit_stored_config(config, FieldWriter{out});
   return out;
 }
 
 Status from_json(const JsonFields& fields, ModelConfig& config) {
-  FieldReader reader{fields, {}};
-  visit_fields(config, reader);
-  TIERD_TRY(reader.status);
-  if (fields.has(kChannelOrder)) TIERD_TRY(fields.read(kChannelOrder, config.channel_order));
-  return fields.has(kExpertOrder) ? fields.read(kExpertOrder, config.expert_order) : Status();
+  FieldReader reader{fields};
+  visit_stored_config(config, reader);
+  return reader.status;
 }
-
-namespace {
-
-// Written only if true. Only tokenizers of Hugging Face set them.
-constexpr std::array<std::pair<const char*, bool Vocab::*>, 3> kSpaceRules = {
-    {{"prefix_text_only", &Vocab::prefix_text_only},
-     {"metaspace", &Vocab::metaspace},
-     {"split_at_spaces", &Vocab::split_at_spaces}}};
-
-constexpr std::array<std::pair<const char*, bool AddedToken::*>, 5> kAddedRules = {
-    {{"normalized", &AddedToken::normalized},
-     {"lstrip", &AddedToken::lstrip},
-     {"rstrip", &AddedToken::rstrip},
-     {"single_word", &AddedToken::single_word},
-     {"is_piece", &AddedToken::is_piece}}};
-
-ordered_json to_json(const std::vector<AddedToken>& tokens) {
-  ordered_json out = ordered_json::array();
-  for (const AddedToken& added : tokens) {
-    ordered_json one = {{"token", added.token}};
-    for (const auto& [key, rule] : kAddedRules) {
-      if (added.*rule) one[key] = true;
-    }
-    if (!added.found_as.empty()) one["found_as"] = string_to_json(added.found_as);
-    out.push_back(std::move(one));
-  }
-  return out;
-}
-
-Status read_added_tokens(const JsonFields& fields, std::vector<AddedToken>& tokens) {
-  return fields.read_each("added_tokens", [&](const json& value, size_t index) -> Status {
-    TIERD_ASSIGN(const JsonFields one, fields.element("added_tokens", index, value));
-    AddedToken added;
-    TIERD_TRY(one.read("token", added.token));
-    for (const auto& [key, rule] : kAddedRules) {
-      if (one.has(key)) TIERD_TRY(one.read(key, added.*rule));
-    }
-    if (one.has("found_as")) TIERD_TRY(one.read("found_as", added.found_as));
-    tokens.push_back(std::move(added));
-    return {};
-  });
-}
-
-}  // namespace
 
 ordered_json to_json(const Vocab& vocab) {
   ordered_json out;
-  out["kind"] = kVocabKinds[static_cast<size_t>(vocab.kind)];
-  out["pre_tokenizer"] = string_to_json(vocab.pre_tokenizer);
-  out["bos"] = token_to_json(vocab.bos);
-  out["eos"] = token_to_json(vocab.eos);
-  out["unknown"] = token_to_json(vocab.unknown);
-  out["end_tokens"] = vocab.end_tokens;
-  out["add_bos"] = vocab.add_bos;
-  out["add_space_prefix"] = vocab.add_space_prefix;
-  for (const auto& [key, rule] : kSpaceRules) {
-    if (vocab.*rule) out[key] = true;
-  }
-  if (vocab.added_tokens) out["added_tokens"] = to_json(*vocab.added_tokens);
-  if (!vocab.chat_template.empty()) out["chat_template"] = string_to_json(vocab.chat_template);
-  for (const char* key : {"pieces", "types", "score_bits", "merges"}) out[key] = ordered_json::array();
-  for (const std::string& piece : vocab.pieces) out["pieces"].push_back(string_to_json(piece));
-  for (const TokenType type : vocab.types) out["types"].push_back(static_cast<uint32_t>(type));
-  for (const float score : vocab.scores) out["score_bits"].push_back(std::bit_cast<uint32_t>(score));
-  for (const std::string& merge : vocab.merges) out["merges"].push_back(string_to_json(merge));
+  visit_vocab(vocab, FieldWriter{out});
   return out;
 }
 
 Status from_json(const JsonFields& fields, Vocab& vocab) {
-  constexpr uint32_t kAny = std::numeric_limits<uint32_t>::max();
-  std::string kind;
-  TIERD_TRY(fields.read("kind", kind));
-  if (kind != kVocabKinds[0] && kind != kVocabKinds[1]) {
-    return fields.error("kind",
-                        fmt::format("is '{}', expected one of {}", kind, fmt::join(kVocabKinds, ", ")));
-  }
-  vocab.kind = kind == kVocabKinds[0] ? VocabKind::sentencepiece_bpe : VocabKind::byte_bpe;
-  TIERD_TRY(fields.read("pre_tokenizer", vocab.pre_tokenizer));
-  TIERD_TRY(read_token(fields, "bos", vocab.bos));
-  TIERD_TRY(read_token(fields, "eos", vocab.eos));
-  TIERD_TRY(read_token(fields, "unknown", vocab.unknown));
-  TIERD_TRY(
-      read_numbers(fields, "end_tokens", kAny, [&](uint32_t token) { vocab.end_tokens.push_back(token); }));
-  TIERD_TRY(fields.read("add_bos", vocab.add_bos));
-  TIERD_TRY(fields.read("add_space_prefix", vocab.add_space_prefix));
-  for (const auto& [key, rule] : kSpaceRules) {
-    if (fields.has(key)) TIERD_TRY(fields.read(key, vocab.*rule));
-  }
-  if (fields.has("added_tokens")) TIERD_TRY(read_added_tokens(fields, vocab.added_tokens.emplace()));
-  if (fields.has("chat_template")) TIERD_TRY(fields.read("chat_template", vocab.chat_template));
-  TIERD_TRY(read_strings(fields, "pieces", vocab.pieces));
-  TIERD_TRY(read_numbers(fields, "types", kLastTokenType,
-                         [&](uint32_t type) { vocab.types.push_back(static_cast<TokenType>(type)); }));
-  TIERD_TRY(read_numbers(fields, "score_bits", kAny,
-                         [&](uint32_t bits) { vocab.scores.push_back(std::bit_cast<float>(bits)); }));
-  return read_strings(fields, "merges", vocab.merges);
+  FieldReader reader{fields};
+  visit_vocab(vocab, reader);
+  return reader.status;
 }
 
 }  // namespace tierd

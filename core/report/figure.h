@@ -13,10 +13,10 @@
 //     }
 //   };
 //
-// JSON (figure_json.h), sums, differences of two readings and /metrics follow from the declarations. A value
-// is a number, a bool, a text, an enum with a function name(), another struct of figures, or an optional, an
-// array, a vector, a map by name or a variant of these. Figures without a value are left out of JSON; a
-// Figure declared `or_null` is null there, as is such a text that is empty.
+// JSON (figure_json.h), sums, differences of two readings, /metrics and the page of all names follow from the
+// declarations. A value is a number, a bool, a text, an enum with a function name(), another struct of
+// figures, or an optional, an array, a vector, a map by name or a variant of these. Figures without a value
+// are left out of JSON; a Figure declared `or_null` is null there, as is such a text that is empty.
 //
 // In place of a member, a Figure may have a function of the struct, which derives the figure from members
 // (Adds::derived). Members that only such functions show are declared as a Basis, so that they add up as
@@ -60,6 +60,7 @@ enum class Quantity : uint8_t {
   ratio,
   parts,  // a struct, a vector or a map of figures, which have units of their own
 };
+std::string_view name(Quantity unit);
 
 // How the figure of a whole is made of those of its parts (agents of a tier, links of a memory), and how the
 // figure of a period is made of the readings at its end and at its begin.
@@ -69,6 +70,7 @@ enum class Adds : uint8_t {
   latest,    // the one that is added last; as it is at the end
   derived,   // computed from the members that were added
 };
+std::string_view name(Adds adds);
 
 inline constexpr bool kOrNull = true;
 
@@ -122,6 +124,11 @@ constexpr void for_each_figure(Visit&& visit) {
     if constexpr (std::decay_t<decltype(declared)>::kIsShown) visit(declared);
   });
 }
+
+// The type of a Figure of T.
+template <HasFigures T, typename Declared>
+using FigureValue =
+    std::remove_cvref_t<std::invoke_result_t<decltype(std::declval<const Declared&>().member), const T&>>;
 
 namespace figures {
 
@@ -201,6 +208,44 @@ template <HasFigures T>
 T figures_between(const T& begin, T end) {
   figures::combine_all(end, begin, true);
   return end;
+}
+
+// One declared name, for pages and tests.
+struct DeclaredFigure {
+  std::string path;  // "tiers.NAME.cache.hits": parts of a map are NAME, of a vector N
+  Quantity unit;
+  Adds adds;
+  std::string_view help;
+};
+
+template <HasFigures T>
+void list_figures(const std::string& prefix, std::vector<DeclaredFigure>& list);
+
+namespace figures {
+
+template <typename V>
+void list_parts(const std::string& prefix, std::vector<DeclaredFigure>& list) {
+  if constexpr (HasFigures<V>)
+    list_figures<V>(prefix, list);
+  else if constexpr (is_optional<V>)
+    list_parts<typename V::value_type>(prefix, list);
+  else if constexpr (is_vector<V>)
+    list_parts<typename V::value_type>(prefix + "N.", list);
+  else if constexpr (is_map<V>)
+    list_parts<typename V::mapped_type>(prefix + "NAME.", list);
+}
+
+}  // namespace figures
+
+// Appends the names that T and its parts declare, each below `prefix`.
+template <HasFigures T>
+void list_figures(const std::string& prefix, std::vector<DeclaredFigure>& list) {
+  for_each_figure<T>([&](const auto& figure) {
+    using Value = FigureValue<T, std::decay_t<decltype(figure)>>;
+    const std::string path = prefix + std::string(figure.name);
+    if (!figure.name.empty()) list.push_back({path, figure.unit, figure.adds, figure.help});
+    figures::list_parts<Value>(figure.name.empty() ? prefix : path + ".", list);
+  });
 }
 
 }  // namespace tierd

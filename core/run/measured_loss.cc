@@ -82,7 +82,8 @@ Result<Verdict> read_verdict(const std::string& path) {
   Verdict verdict;
   TIERD_ASSIGN(verdict.settings.text, fields.text("settings"));
   TIERD_ASSIGN(const JsonFields resident, fields.object("resident"));
-  for (const auto& [tier, value] : object["resident"].items()) {
+  TIERD_ASSIGN(const json* tiers, fields.member("resident"));
+  for (const auto& [tier, value] : tiers->items()) {
     TIERD_ASSIGN(verdict.settings.resident[tier], number(resident, tier, 0));
   }
   MeasuredLoss& loss = verdict.loss;

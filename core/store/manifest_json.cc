@@ -27,22 +27,29 @@ constexpr std::string_view kChecksumHead = "{\"xxh3\": \"";
 constexpr std::string_view kChecksumTail = "\",\n";
 constexpr size_t kFirstLineBytes = kChecksumHead.size() + 16 + kChecksumTail.size();
 
+// The keys of a site that not every site has, and those of its lists.
+constexpr const char* kEditionOf = "site";
+constexpr const char* kEncodings = "encodings";
+constexpr const char* kRowsPerNeuron = "rows_per_neuron";
+constexpr const char* kCompression = "compression";
+constexpr const char* kCompressed = "compressed";
+
 // Writes the facts about a site that do not follow from the model and the layout.
 ordered_json to_json(const StoredSite& site, std::string_view compression) {
   ordered_json out;
-  if (site.edition_of != kNoSite) out["site"] = site.edition_of;
+  if (site.edition_of != kNoSite) out[kEditionOf] = site.edition_of;
   out.update(
       {{"name", site.name},
        {"first_extent", site.first_extent},
-       {"encodings", ordered_json::array()},
+       {kEncodings, ordered_json::array()},
        {"encoding_error", site.encoding_error ? ordered_json(*site.encoding_error) : ordered_json(nullptr)}});
-  for (const Encoding encoding : site.encodings) out["encodings"].push_back(name(encoding));
-  if (const auto* rows = std::get_if<Rows>(&site.cut)) out["rows_per_neuron"] = rows->rows;
+  for (const Encoding encoding : site.encodings) out[kEncodings].push_back(name(encoding));
+  if (const auto* rows = std::get_if<Rows>(&site.cut)) out[kRowsPerNeuron] = rows->rows;
   if (site.compression != Compression::none) {
-    out["compression"] = compression;
+    out[kCompression] = compression;
     for (auto at = site.compressed.begin(); at != site.compressed.end();) {
       const auto end = std::find_if(at, site.compressed.end(), [&](uint32_t bytes) { return bytes != *at; });
-      out["compressed"].push_back({*at, end - at});
+      out[kCompressed].push_back({*at, end - at});
       at = end;
     }
   }
@@ -96,15 +103,15 @@ std::string lines(const std::vector<T>& elements, const Context&... context) {
 Status read_compressed(const JsonFields& fields, uint64_t extents, const Manifest& manifest,
                        StoredSite& site) {
   std::string text;
-  TIERD_TRY(fields.read("compression", text));
+  TIERD_TRY(fields.read(kCompression, text));
   if (text != manifest.compression_name() || manifest.compression == Compression::none)
-    return fields.error("compression",
+    return fields.error(kCompression,
                         fmt::format("is '{}', but '{}' for the store", text, manifest.compression_name()));
   site.compression = manifest.compression;
-  TIERD_TRY(fields.read_each("compressed", [&](const json& value, size_t index) -> Status {
+  TIERD_TRY(fields.read_each(kCompressed, [&](const json& value, size_t index) -> Status {
     const bool numbers = value.is_array() && value.size() == 2 && value[0].is_number_unsigned() &&
                          value[1].is_number_unsigned();
-    const std::string key = fmt::format("compressed[{}]", index);
+    const std::string key = fmt::format("{}[{}]", kCompressed, index);
     if (!numbers) return fields.wrong(key, value, "[bytes, neurons]");
     const auto bytes = value[0].get<uint64_t>(), count = value[1].get<uint64_t>();
     const uint64_t most = std::min<uint64_t>(site.neurons(), extents) - site.compressed.size();
@@ -115,7 +122,7 @@ Status read_compressed(const JsonFields& fields, uint64_t extents, const Manifes
     return {};
   }));
   if (site.compressed.size() == site.neurons()) return {};
-  return fields.error("compressed",
+  return fields.error(kCompressed,
                       fmt::format("has {} neurons, expected {}", site.compressed.size(), site.neurons()));
 }
 
@@ -127,19 +134,19 @@ Status from_json(const JsonFields& fields, uint64_t extents, const Manifest& man
   TIERD_TRY(fields.read("first_extent", site.first_extent));
   TIERD_ASSIGN(const json* error, fields.member("encoding_error"));
   if (!error->is_null()) TIERD_TRY(fields.read("encoding_error", site.encoding_error.emplace()));
-  if (auto* rows = std::get_if<Rows>(&site.cut)) TIERD_TRY(fields.read("rows_per_neuron", rows->rows));
+  if (auto* rows = std::get_if<Rows>(&site.cut)) TIERD_TRY(fields.read(kRowsPerNeuron, rows->rows));
   size_t read = 0;
-  TIERD_TRY(fields.read_each("encodings", [&](const json& value, size_t index) -> Status {
+  TIERD_TRY(fields.read_each(kEncodings, [&](const json& value, size_t index) -> Status {
     const auto encoding =
         value.is_string() ? by_name<Encoding>(value.get_ref<const std::string&>()) : std::nullopt;
-    if (!encoding) return fields.wrong(fmt::format("encodings[{}]", index), value, "an encoding");
+    if (!encoding) return fields.wrong(fmt::format("{}[{}]", kEncodings, index), value, "an encoding");
     if (index < site.parts.size()) site.encodings[index] = *encoding;
     read = index + 1;
     return {};
   }));
   if (read == site.parts.size())
-    return fields.has("compression") ? read_compressed(fields, extents, manifest, site) : Status();
-  return fields.error("encodings", fmt::format("has {} elements, expected {}", read, site.parts.size()));
+    return fields.has(kCompression) ? read_compressed(fields, extents, manifest, site) : Status();
+  return fields.error(kEncodings, fmt::format("has {} elements, expected {}", read, site.parts.size()));
 }
 
 Status from_json(const JsonFields& fields, ResidentTensor& tensor) {
@@ -233,10 +240,10 @@ Status read_editions(const JsonFields& top, uint64_t extents, Manifest& manifest
   return top.read_each("editions", [&](const json& value, size_t index) -> Status {
     TIERD_ASSIGN(const JsonFields fields, top.element("editions", index, value));
     uint32_t site = 0;
-    TIERD_TRY(fields.read("site", site));
+    TIERD_TRY(fields.read(kEditionOf, site));
     const uint32_t before = manifest.editions.empty() ? 0 : manifest.editions.back().edition_of;
     if (site < before || site >= manifest.sites.size()) {
-      return fields.error("site",
+      return fields.error(kEditionOf,
                           fmt::format("is {}, expected {} to {}", site, before, manifest.sites.size() - 1));
     }
     StoredSite& edition = manifest.editions.emplace_back(StoredSite(manifest.sites[site]));

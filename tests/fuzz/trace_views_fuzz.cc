@@ -1,7 +1,6 @@
 // tier-trace and tier-activity on a readable trace: its summary, timeline, activity and replay. The input is
 // that of the target `trace`.
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "core/base/check.h"
@@ -41,7 +40,7 @@ void fuzz(std::string_view input) {
   static const ChooseStrategy strategies = strategies_on(PluginPath({TIERD_PLUGIN_DIR}));
   const std::string path = folder.write("run.trace", trace_file(input));
   if (!TraceReader::open(path).ok()) return;
-  expect_value_or_line(path, [](TraceReader& trace) { return summary_json(trace); });
+  expect_value_or_line(path, [](TraceReader& trace) { return trace_summary(trace); });
   expect_value_or_line(path, [](TraceReader& trace) { return read_activity(trace, false); });
   expect_value_or_line(path, [](TraceReader& trace) { return read_asked(trace); });
   expect_value_or_line(path, [&](TraceReader& trace) { return write_timeline(trace, {}, nowhere(), path); });

@@ -1,7 +1,6 @@
 // Blocks with known figures, and a run that they belong to.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -55,70 +54,50 @@ inline Measurement result() {
   return result;
 }
 
-inline nlohmann::json run() {
-  return {{"date", "2026-03-01 12:30:00 UTC"},
-          {"commit", "abc"},
-          {"host", "box"},
-          {"cpu", "A \"CPU\""},
-          {"cores", 2},
-          {"memory_bytes", 8e9},
-          {"model", "llama-2-7b"},
-          {"shape",
-           {{"architecture", "llama"},
-            {"layers", kLayers},
-            {"d_model", 64},
-            {"d_ff", 128},
-            {"encoding", "q4_0"}}},
-          {"tensor_bytes", 4e9},
-          {"config", "configs/hybrid.toml"},
-          {"set", {"a=1"}},
-          {"predictor", "dense"},
-          {"quantizer", "plain"},
-          {"cache", "pinned"},
-          {"balancer", "single"},
-          {"activations", "int8"},
-          {"kv", "f16"},
-          {"backend", "host"},
-          {"clock", "wall"},
-          {"kernels", "scalar"},
-          {"threads", 2},
-          {"context", 128},
-          {"prefill_chunk", 128},
-          {"device", "io_uring"},
-          {"cache_state", "direct I/O"},
-          {"seed", 0},
-          {"text", nullptr},
-          {"uncounted_tokens", 1},
-          {"block_seconds", 30},
-          {"warmup_seconds", 10},
-          {"budget", {{"capacity_bytes", 2e9}, {"peak_bytes", 1.9e9}, {"raised_to_least", false}}},
-          {"memory", memory_json({1'000'000, MemoryGroupUse{2'000'000, 1'500'000}})}};
+inline BenchRunFigures run() {
+  BenchRunFigures run;
+  run.date = "2026-03-01 12:30:00 UTC";
+  run.commit = "abc";
+  run.host = "box";
+  run.cpu = "A \"CPU\"";
+  run.cores = 2;
+  run.memory_bytes = 8'000'000'000;
+  run.model = "llama-2-7b";
+  run.shape.architecture = "llama";
+  run.shape.layers = kLayers;
+  run.shape.d_model = 64;
+  run.shape.d_ff = 128;
+  run.shape.encoding = "q4_0";
+  run.tensor_bytes = 4'000'000'000;
+  run.config = "configs/hybrid.toml";
+  run.set = {"a=1"};
+  run.predictor = "dense";
+  run.quantizer = "plain";
+  run.cache = "pinned";
+  run.balancer = "single";
+  run.activations = "int8";
+  run.kv = "f16";
+  run.backend = "host";
+  run.clock = "wall";
+  run.kernels = "scalar";
+  run.threads = 2;
+  run.context = run.prefill_chunk = 128;
+  run.device = "io_uring";
+  run.cache_state = "direct I/O";
+  run.seed = 0;
+  run.uncounted_tokens = 1;
+  run.block_seconds = 30;
+  run.warmup_seconds = 10;
+  run.budget.capacity_bytes = 2'000'000'000;
+  run.budget.peak_bytes = 1'900'000'000;
+  run.budget.raised_to_least = false;
+  run.memory = ProcessFigures{1'000'000, GroupFigures{2'000'000, 1'500'000}};
+  return run;
 }
 
-// Returns a sweep of two keys with four points, the last of which has failed.
-inline nlohmann::json swept() {
-  using nlohmann::json;
-  json common = run();
-  common["cache"] = nullptr;
-  json points = json::array();
-  for (const char* name : {"lru", "pi'n|ned"}) {
-    for (const char* k : {"1", "2"}) {
-      json point = {{"values", {{"cache.name", name}, {"cache.k", k}}},
-                    {"error", nullptr},
-                    {"run", run()},
-                    {"tests", json::array({test_json(result(), kLayers)})}};
-      point["run"]["cache"] = name;
-      points.push_back(std::move(point));
-    }
-  }
-  points.back()["run"] = nullptr;
-  points.back()["tests"] = json::array();
-  points.back()["error"] = "tiers.dram.capacity: too small | by far";
-  return {{"run", common},
-          {"sweep", json::array({{{"key", "cache.name"}, {"values", {"lru", "pi'n|ned"}}},
-                                 {{"key", "cache.k"}, {"values", {"1", "2"}}}})},
-          {"points", points},
-          {"peer", nullptr}};
+// Returns a report of one test.
+inline BenchFigures report_of(const Measurement& measured) {
+  return {.run = run(), .tests = {test_figures(measured, kLayers)}, .peer = {}};
 }
 
 // Splits a line of CSV at commas outside quotes.

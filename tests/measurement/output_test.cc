@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "core/report/figure_json.h"
 #include "tests/measurement/known_figures.h"
 #include "tools/measurement/report.h"
 
@@ -15,53 +16,58 @@ namespace tierd {
 namespace {
 
 using nlohmann::json;
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 TEST(Report, FiguresOfADecodeTest) {
-  const json test = test_json(result(), kLayers);
-  EXPECT_DOUBLE_EQ(test["tokens_per_second"]["median"], 1.0);
-  EXPECT_DOUBLE_EQ(test["tokens_per_second"]["least"], 0.8);
-  EXPECT_DOUBLE_EQ(test["tokens_per_second"]["most"], 1.25);
-  EXPECT_EQ(test["blocks"], 3);
-  EXPECT_EQ(test["repeated"], 1);
-  EXPECT_EQ(test["samples"].size(), 3u);
-  const json& limit = test["limit"];
-  EXPECT_DOUBLE_EQ(limit["tokens_per_second"], 2.0);  // 2 GB at 4 GB/s
-  EXPECT_DOUBLE_EQ(limit["ratio"]["median"], 0.5);
-  EXPECT_DOUBLE_EQ(limit["memory_ms"], 100);
-  EXPECT_EQ(limit["terms_within_20_percent"], false);
-  EXPECT_DOUBLE_EQ(limit["share_of_memory_bandwidth"], 0.1);
-  const json& token = test["per_token"];
-  EXPECT_NEAR(token["step_ms"], 30.5e3 / 30, 1e-6);
-  EXPECT_NEAR(token["kernel_overhead_percent"], 10, 1e-6);
-  EXPECT_DOUBLE_EQ(token["wanted_bytes"], 2e9);
-  EXPECT_DOUBLE_EQ(token["messages"], 5);
-  EXPECT_DOUBLE_EQ(token["handovers_per_layer"], 2);
-  EXPECT_NEAR(token["io_ms"], 1000, 1e-6);  // the flash figures are of eleven steps
-  EXPECT_DOUBLE_EQ(token["reads"], 8);      // likewise
-  EXPECT_DOUBLE_EQ(token["bytes_per_read"], 250e6);
-  EXPECT_DOUBLE_EQ(test["memory"]["bytes"], 1.5e9);
-  EXPECT_DOUBLE_EQ(test["memory"]["weight_bytes"], 1e9);
-  EXPECT_EQ(test["cache"], json({{"k", 3.5}}));
-  const json& energy = test["energy"];
-  EXPECT_DOUBLE_EQ(energy["joules_per_token"], 32);
-  EXPECT_DOUBLE_EQ(energy["grams_per_token"], 0.003);
-  EXPECT_DOUBLE_EQ(energy["embodied_grams_per_token"], 0.001);
-  EXPECT_DOUBLE_EQ(energy["watts"]["processor"], 30);
-  EXPECT_EQ(energy["sources"], json({{"processor", "RAPL"}, {"dram", "modelled"}}));
-  EXPECT_EQ(energy["not_counted"], json::array({"gpu (tiers.gpu: the host stands for it)"}));
+  const TestFigures test = test_figures(result(), kLayers);
+  EXPECT_DOUBLE_EQ(test.tokens_per_second.median, 1.0);
+  EXPECT_DOUBLE_EQ(test.tokens_per_second.least, 0.8);
+  EXPECT_DOUBLE_EQ(test.tokens_per_second.most, 1.25);
+  EXPECT_EQ(test.blocks, 3);
+  EXPECT_EQ(test.repeated, 1);
+  EXPECT_EQ(test.samples.size(), 3u);
+  ASSERT_TRUE(test.limit);
+  const BenchLimitFigures& limit = *test.limit;
+  EXPECT_DOUBLE_EQ(limit.tokens_per_second, 2.0);  // 2 GB at 4 GB/s
+  EXPECT_DOUBLE_EQ(limit.ratio.median, 0.5);
+  EXPECT_DOUBLE_EQ(limit.memory_ms, 100);
+  EXPECT_EQ(limit.terms_within_20_percent, false);
+  EXPECT_DOUBLE_EQ(limit.share_of_memory_bandwidth, 0.1);
+  const TokenFigures& token = test.per_token;
+  EXPECT_NEAR(token.step_ms, 30.5e3 / 30, 1e-6);
+  EXPECT_NEAR(token.kernel_overhead_percent, 10, 1e-6);
+  EXPECT_DOUBLE_EQ(token.wanted_bytes, 2e9);
+  EXPECT_DOUBLE_EQ(token.messages, 5);
+  EXPECT_DOUBLE_EQ(token.handovers_per_layer, 2);
+  EXPECT_NEAR(token.io_ms, 1000, 1e-6);  // the flash figures are of eleven steps
+  EXPECT_DOUBLE_EQ(token.reads, 8);      // likewise
+  EXPECT_DOUBLE_EQ(token.bytes_per_read, 250e6);
+  EXPECT_DOUBLE_EQ(test.memory.bytes, 1.5e9);
+  EXPECT_DOUBLE_EQ(test.memory.weight_bytes, 1e9);
+  EXPECT_EQ(test.cache, (std::map<std::string, double>{{"k", 3.5}}));
+  ASSERT_TRUE(test.energy);
+  const BenchEnergyFigures& energy = *test.energy;
+  EXPECT_DOUBLE_EQ(energy.joules_per_token, 32);
+  EXPECT_DOUBLE_EQ(energy.grams_per_token, 0.003);
+  EXPECT_DOUBLE_EQ(energy.embodied_grams_per_token, 0.001);
+  EXPECT_DOUBLE_EQ(energy.watts.at("processor"), 30);
+  EXPECT_EQ(energy.sources,
+            (std::map<std::string, std::string>{{"processor", "RAPL"}, {"dram", "modelled"}}));
+  EXPECT_THAT(energy.not_counted, ElementsAre("gpu (tiers.gpu: the host stands for it)"));
 }
 
 TEST(Report, PredictionIsTheMeanOverSites) {
   Measurement sparse = result();
-  EXPECT_TRUE(test_json(sparse, kLayers)["prediction"].is_null());
+  EXPECT_FALSE(test_figures(sparse, kLayers).prediction);
   SiteUse use;
   use.rows = 10;
   use.used = 200;  // 20 of 100
   for (Round& round : sparse.rounds) round.ours.foreseen = {{100, use}, {300, use}};
-  const json unmeasured = test_json(sparse, kLayers)["prediction"];
-  EXPECT_DOUBLE_EQ(unmeasured["used_share"], 0.1);
-  EXPECT_TRUE(unmeasured["loss"].is_null());
+  const auto unmeasured = test_figures(sparse, kLayers).prediction;
+  ASSERT_TRUE(unmeasured);
+  EXPECT_DOUBLE_EQ(unmeasured->used_share, 0.1);
+  EXPECT_FALSE(unmeasured->loss);
   use.measured_rows = 2;
   use.predicted = 40;
   use.active = 20;
@@ -69,19 +75,19 @@ TEST(Report, PredictionIsTheMeanOverSites) {
   use.mass = 8;
   use.missed_mass = 1;
   sparse.rounds.front().ours.foreseen.back().use = use;
-  const json measured = test_json(sparse, kLayers)["prediction"];
-  EXPECT_DOUBLE_EQ(measured["loss"]["recall"], 0.75);
-  EXPECT_DOUBLE_EQ(measured["loss"]["precision"], 0.375);
-  EXPECT_DOUBLE_EQ(measured["loss"]["missed_mass"], 0.125);
+  const auto measured = test_figures(sparse, kLayers).prediction;
+  ASSERT_TRUE(measured && measured->loss);
+  EXPECT_DOUBLE_EQ(measured->loss->recall, 0.75);
+  EXPECT_DOUBLE_EQ(measured->loss->precision, 0.375);
+  EXPECT_DOUBLE_EQ(measured->loss->missed_mass, 0.125);
 }
 
 TEST(Report, APromptHasNoLimit) {
   Measurement prefill = result();
   prefill.test = {Workload::Kind::prefill, 10};
-  const json test = test_json(prefill, kLayers);
-  EXPECT_TRUE(test["limit"].is_null());
-  const std::string text =
-      to_text({{"run", run()}, {"tests", json::array({test})}, {"peer", nullptr}}, Format::md);
+  const BenchFigures report = report_of(prefill);
+  EXPECT_FALSE(report.tests.front().limit);
+  const std::string text = to_text(report, Format::md);
   EXPECT_THAT(text, HasSubstr("| pp10 | 1.00 |"));
 }
 
@@ -90,18 +96,17 @@ TEST(Report, PeerBesideOurs) {
   for (Round& round : both.rounds) round.peer = PeerRun{0.5, 20};
   Arguments arguments;
   arguments.peer = PeerArguments{"peer --rate", {}, false};
-  const json peer = peer_json(arguments, both, 10'000'000);
-  EXPECT_DOUBLE_EQ(peer["ours_tokens_per_second"], 1.0);
-  EXPECT_DOUBLE_EQ(peer["tokens_per_second"]["median"], 0.5);
-  EXPECT_DOUBLE_EQ(peer["ratio"], 2.0);
-  const json report = {{"run", run()}, {"tests", json::array({test_json(both, kLayers)})}, {"peer", peer}};
+  const PeerFigures peer = peer_figures(arguments, both, 10'000'000);
+  EXPECT_DOUBLE_EQ(peer.ours_tokens_per_second, 1.0);
+  EXPECT_DOUBLE_EQ(peer.tokens_per_second.median, 0.5);
+  EXPECT_DOUBLE_EQ(peer.ratio, 2.0);
+  BenchFigures report = report_of(both);
+  report.peer = peer;
   EXPECT_THAT(to_text(report, Format::md), HasSubstr("| tg10 | 1.00 | 0.500 | 0.500 – 0.500 | 2.00 | 3 |"));
 }
 
 TEST(Output, TablesForAPerson) {
-  const json report = {
-      {"run", run()}, {"tests", json::array({test_json(result(), kLayers)})}, {"peer", nullptr}};
-  const std::string text = to_text(report, Format::md);
+  const std::string text = to_text(report_of(result()), Format::md);
   EXPECT_THAT(text,
               HasSubstr("| tg10 | 1.00 | 0.800 – 1.25 | 2.00 | 0.500 | 4.00 GB/s | 40.0 GB/s | 10 % | 3 |"));
   EXPECT_THAT(text, HasSubstr("- tg10: 1 rounds were repeated"));
@@ -114,25 +119,23 @@ TEST(Output, TablesForAPerson) {
 }
 
 TEST(Output, NamesTheText) {
-  json report = {{"run", run()}, {"tests", json::array({test_json(result(), kLayers)})}, {"peer", nullptr}};
+  BenchFigures report = report_of(result());
   EXPECT_THAT(to_text(report, Format::md), HasSubstr("- random tokens from an empty context, 1 before them"));
-  report["run"]["text"] = {{"file", "a.txt"}, {"tokens", 64}};
-  report["run"]["uncounted_tokens"] = 16;
+  report.run.text = TextFigures{"a.txt", 64};
+  report.run.uncounted_tokens = 16;
   EXPECT_THAT(to_text(report, Format::md), HasSubstr("- text a.txt, 64 tokens, continued greedily"));
 }
 
 TEST(Output, JsonIsTheReport) {
-  const json report = {
-      {"run", run()}, {"tests", json::array({test_json(result(), kLayers)})}, {"peer", nullptr}};
-  EXPECT_EQ(json::parse(to_text(report, Format::json)), report);
+  const BenchFigures report = report_of(result());
+  EXPECT_EQ(json::parse(to_text(report, Format::json)), figures_json(report));
 }
 
 TEST(Output, CsvHasOneLineATestWithTheSameColumns) {
   Measurement prefill = result();
   prefill.test = {Workload::Kind::prefill, 10};
-  const json report = {{"run", run()},
-                       {"tests", json::array({test_json(prefill, kLayers), test_json(result(), kLayers)})},
-                       {"peer", nullptr}};
+  BenchFigures report = report_of(prefill);
+  report.tests.push_back(test_figures(result(), kLayers));
   std::istringstream text(to_text(report, Format::csv));
   std::vector<std::string> lines;
   for (std::string line; std::getline(text, line);) lines.push_back(line);

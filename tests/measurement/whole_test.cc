@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "tools/measurement/course.h"
 #include "tools/measurement/report.h"
@@ -73,9 +72,10 @@ TEST_F(Whole, WhatStreamsIsHeldAgainstTheDisk) {
   EXPECT_EQ(block.flash_steps, block.times.steps + 1);
   EXPECT_GT(block.bandwidths.flash, 0);
   ASSERT_EQ(decode->rounds[0].disk.size(), 1u);
-  const nlohmann::json test = test_json(*decode, 2);
-  EXPECT_GT(test["limit"]["flash_ms"], 0);
-  EXPECT_GT(test["limit"]["ratio"]["median"], 0);
+  const auto limit = test_figures(*decode, 2).limit;
+  ASSERT_TRUE(limit);
+  EXPECT_GT(limit->flash_ms, 0);
+  EXPECT_GT(limit->ratio.median, 0);
 }
 
 TEST_F(Whole, ATextIsContinued) {
@@ -97,8 +97,10 @@ TEST_F(Whole, ATextIsContinued) {
   EXPECT_EQ(block.tokens, 6u);
   EXPECT_EQ(block.times.steps, 6u);
   EXPECT_TRUE(block.foreseen.empty());
-  const nlohmann::json run = run_json(given, course.subject());
-  EXPECT_EQ(run["text"], nlohmann::json({{"file", "sea.txt"}, {"tokens", tokens}}));
+  const auto text = run_figures(given, course.subject()).text;
+  ASSERT_TRUE(text);
+  EXPECT_EQ(text->file, "sea.txt");
+  EXPECT_EQ(text->tokens, tokens);
 }
 
 TEST_F(Whole, TextsThatCannotBeContinued) {

@@ -5,21 +5,6 @@
 #include "core/report/figure_json.h"
 
 namespace tierd {
-namespace {
-
-using nlohmann::json;
-
-std::string text_of(double neurons, double bytes, const json& asked, const std::string& predictor) {
-  std::string text =
-      fmt::format("{:.1f} % of the neurons and {:.1f} % of the bytes of what predictor {} may leave out",
-                  100 * neurons, 100 * bytes, predictor);
-  for (const auto& [key, value] : asked.items())
-    text += fmt::format("{}{} = {}", key == asked.begin().key() ? "; asked for: " : ", ", key,
-                        value.is_string() ? value.get<std::string>() : value.dump());
-  return text;
-}
-
-}  // namespace
 
 UsedCounts used_counts(const Runtime& run) {
   UsedCounts counts;
@@ -51,10 +36,15 @@ std::optional<UsedFigures> used_figures(const UsedCounts& counts, const Strategy
 }
 
 std::string used_text(const UsedFigures& used, const std::string& predictor) {
-  return text_of(used.neurons, used.bytes, figures::value_json(used.asked), predictor);
-}
-std::string used_text(const json& used, const std::string& predictor) {
-  return text_of(used["neurons"].get<double>(), used["bytes"].get<double>(), used["asked"], predictor);
+  std::string text =
+      fmt::format("{:.1f} % of the neurons and {:.1f} % of the bytes of what predictor {} may leave out",
+                  100 * used.neurons, 100 * used.bytes, predictor);
+  for (const auto& [key, setting] : used.asked) {
+    const nlohmann::json value = figures::value_json(setting);
+    text += fmt::format("{}{} = {}", key == used.asked.begin()->first ? "; asked for: " : ", ", key,
+                        value.is_string() ? value.get<std::string>() : value.dump());
+  }
+  return text;
 }
 
 }  // namespace tierd

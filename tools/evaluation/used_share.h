@@ -2,7 +2,6 @@
 #pragma once
 
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
@@ -42,6 +41,5 @@ struct UsedFigures {
 std::optional<UsedFigures> used_figures(const UsedCounts& counts, const StrategyConfig& predictor);
 // Returns "86.1 % of the neurons and 74.0 % of the bytes of what predictor top-k may leave out; …".
 std::string used_text(const UsedFigures& used, const std::string& predictor);
-std::string used_text(const nlohmann::json& used, const std::string& predictor);
 
 }  // namespace tierd

@@ -10,6 +10,7 @@
 
 #include "core/base/align.h"
 #include "core/base/units.h"
+#include "core/system/memory_group.h"
 #include "tiers/flash/bandwidth.h"
 #include "tools/measurement/summary.h"
 
@@ -81,7 +82,8 @@ Result<Bandwidths> Course::measure_machine() {
 
 void Course::note_memory_use() {
   if (peer_has_run_) return;
-  memory_use_ = {peak_rss_bytes(), memory_group_use()};
+  memory_use_ = {.peak_rss_bytes = peak_rss_bytes(), .group = {}};
+  if (const auto group = memory_group_use()) memory_use_.group = {group->limit_bytes, group->peak_bytes};
 }
 
 Result<PeerRun> Course::run_peer_alone() {

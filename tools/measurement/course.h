@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/system/memory_group.h"
 #include "tools/measurement/arguments.h"
+#include "tools/measurement/figures.h"
 #include "tools/measurement/peer.h"
 #include "tools/measurement/subject.h"
 
@@ -28,12 +28,6 @@ struct Measurement {
   std::vector<Round> rounds;  // the rounds that count
   uint32_t repeated = 0;      // rounds dropped because the disk was off its median
   uint32_t strays = 0;        // such rounds that were kept, since no repetition was left
-};
-
-// The peak memory of this process and its memory cgroup before a peer ran.
-struct MemoryUse {
-  uint64_t peak_rss_bytes = 0;
-  std::optional<MemoryGroupUse> group;
 };
 
 class Course {
@@ -58,7 +52,8 @@ class Course {
   Status add_round(Measurement& result);
   Status repeat_strays(Measurement& result);
 
-  const MemoryUse& memory_use() const { return memory_use_; }
+  // The peaks before a peer ran.
+  const ProcessFigures& memory_use() const { return memory_use_; }
   // The largest resident bytes of this process while the peer ran.
   uint64_t bytes_beside_peer() const { return bytes_beside_peer_; }
 
@@ -80,7 +75,7 @@ class Course {
   std::vector<FileRange> streamed_;  // of disk_path_, by a decode step
   std::string disk_path_;
   uint64_t next_disk_read_ = 0;
-  MemoryUse memory_use_;
+  ProcessFigures memory_use_;
   uint64_t bytes_beside_peer_ = 0;
   bool peer_has_run_ = false;
 };

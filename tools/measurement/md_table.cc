@@ -1,34 +1,20 @@
 #include "tools/measurement/md_table.h"
 
-#include <fmt/format.h>
-
-#include <nlohmann/json.hpp>
-
 #include "core/base/units.h"
 
 namespace tierd {
-
-using nlohmann::json;
 
 std::string figure(double value) {
   if (value == 0) return "0";
   return fmt::format("{:.{}f}", value, value < 0.995 ? 3 : (value < 99.5 ? 2 : 1));
 }
-std::string figure(const json& number) {
-  return figure(number.get<double>());
+
+std::string range_text(const Summary& summary) {
+  return fmt::format("{} – {}", figure(summary.least), figure(summary.most));
 }
 
-std::string range_text(const json& summary) {
-  return fmt::format("{} – {}", figure(summary["least"]), figure(summary["most"]));
-}
-
-std::string bytes_text(const json& bytes) {
-  return bytes.is_null() ? "varies" : format_bytes(bytes.get<double>());
-}
-
-std::string word(const json& value) {
-  if (value.is_null()) return "varies";
-  return value.is_string() ? value.get<std::string>() : value.dump();
+std::string bytes_text(std::optional<double> bytes) {
+  return bytes ? format_bytes(*bytes) : "varies";
 }
 
 std::string table_row(const std::vector<std::string>& cells) {

@@ -1,21 +1,27 @@
 // Figures and rows of Markdown tables.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
+#include <fmt/format.h>
+
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "tools/measurement/summary.h"
 
 namespace tierd {
 
 // Formats three digits, without an exponent.
 std::string figure(double value);
-std::string figure(const nlohmann::json& number);
-// Formats {"least", "most"} as "0.800 – 1.25".
-std::string range_text(const nlohmann::json& summary);
-// Formats "3.75 GB"; null becomes "varies": it stands for a value that differs between the points of a sweep.
-std::string bytes_text(const nlohmann::json& bytes);
-// Formats a word or a number; null becomes "varies".
-std::string word(const nlohmann::json& value);
+// Formats the least and the most as "0.800 – 1.25".
+std::string range_text(const Summary& summary);
+// Formats "3.75 GB"; an empty value becomes "varies": it differs between the points of a sweep.
+std::string bytes_text(std::optional<double> bytes);
+// Formats a word or a number; an empty value becomes "varies".
+template <class T>
+std::string word(const std::optional<T>& value) {
+  return value ? fmt::format("{}", *value) : "varies";
+}
 
 std::string table_row(const std::vector<std::string>& cells);
 // The first `texts` columns are text, the others figures.

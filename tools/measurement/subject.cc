@@ -57,7 +57,7 @@ SiteUse difference(const SiteUse& now, const SiteUse& before) {
   return use;
 }
 
-MemoryHeld memory_held(const Runtime& runtime) {
+HeldFigures memory_held(const Runtime& runtime) {
   const std::vector<Edition>& editions = runtime.plan().model.sites.editions;
   uint64_t filled = 0, empty = 0;
   for (const Residency& residency : runtime.residencies()) {
@@ -73,7 +73,7 @@ MemoryHeld memory_held(const Runtime& runtime) {
     used += runtime.budget(tier).used();
     filled += tiers[tier].tensors;
   }
-  return {used - std::min(empty, used), filled};
+  return {static_cast<double>(used - std::min(empty, used)), static_cast<double>(filled)};
 }
 
 }  // namespace

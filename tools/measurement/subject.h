@@ -17,6 +17,7 @@
 #include "core/watch/energy/energy_ledger.h"
 #include "tools/measurement/arguments.h"
 #include "tools/measurement/core_set.h"
+#include "tools/measurement/figures.h"
 #include "tools/measurement/limit.h"
 
 namespace tierd {
@@ -25,11 +26,6 @@ namespace tierd {
 struct SiteForesight {
   uint32_t neurons = 0;
   SiteUse use;
-};
-
-struct MemoryHeld {
-  uint64_t bytes = 0;    // of the budget, without empty slots, which take no memory
-  uint64_t weights = 0;  // of `bytes`, the weights
 };
 
 // The counters of a block of tokens.
@@ -44,7 +40,7 @@ struct Block {
   uint64_t device_bytes = 0;  // of those reads
   uint64_t flash_steps = 0;   // the steps of `times`, and one that only started the reads ahead
   // At the block's end.
-  MemoryHeld memory;
+  HeldFigures memory;
   std::map<std::string, double> cache;  // the gauges that the cache has set
   std::vector<SiteForesight> foreseen;  // of sites whose neurons are predicted
   Traffic traffic;

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "core/report/figure.h"
+
 namespace tierd {
 
 struct Summary {
@@ -11,6 +13,13 @@ struct Summary {
   double least = 0;
   double most = 0;
   size_t count = 0;
+
+  static constexpr auto figures() {  // in the unit of the figure that is summarized
+    using F = Summary;
+    return std::tuple(Figure{&F::median, "median", Quantity::parts, Adds::latest, "of all"},
+                      Figure{&F::least, "least", Quantity::parts, Adds::latest, "of all"},
+                      Figure{&F::most, "most", Quantity::parts, Adds::latest, "of all"});
+  }
 };
 // All zero if there are no values.
 Summary summarize(const std::vector<double>& values);

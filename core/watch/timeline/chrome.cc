@@ -41,8 +41,7 @@ class ChromeTrace {
 
   void begin(const Timeline& timeline) {
     json facts = names_.facts;
-    facts["slices"] = timeline.size();
-    facts["slices forgotten"] = timeline.dropped();
+    facts.update({{"slices", timeline.size()}, {"slices forgotten", timeline.dropped()}});
     text_ += "{\"displayTimeUnit\":\"ms\",\"otherData\":" +
              facts.dump(-1, ' ', true, json::error_handler_t::replace) + ",\"traceEvents\":[\n";
     text_ += R"({"ph":"M","pid":1,"name":"process_name","args":{"name":"tierd"}})";

@@ -35,62 +35,6 @@ constexpr uint64_t kMostMessages = 1u << 16;
 constexpr uint64_t kMostListBytes = 1u << 30;
 constexpr uint64_t kMostBytes = uint64_t{1} << 46;
 
-// Returns [5, 5, 5, 7] as [[3, 5], [1, 7]].
-json runs(const std::vector<uint32_t>& values) {
-  json list = json::array();
-  for (size_t i = 0; i < values.size();) {
-    size_t n = 1;
-    while (i + n < values.size() && values[i + n] == values[i]) ++n;
-    list.push_back({n, values[i]});
-    i += n;
-  }
-  return list;
-}
-
-json strategy_json(const StrategyConfig& strategy) {
-  json settings = json::object();
-  for (const Setting& setting : strategy.settings) {
-    std::visit([&](const auto& value) { settings[setting.key] = value; }, setting.value);
-  }
-  return {{"name", strategy.name}, {"tensors", strategy.tensors}, {"settings", settings}};
-}
-
-json columns_json(const std::vector<UnitColumns>& columns) {
-  json list = json::array();
-  for (const UnitColumns& part : columns) list.push_back({part.unit, part.first, part.count});
-  return list;
-}
-
-json site_json(const Site& site) {
-  json object = {{"name", site.name},
-                 {"layer", site.layer},
-                 {"op_group", site.op_group},
-                 {"layer_group", site.layer_group},
-                 {"slicing", site.label},
-                 {"added", site.added},
-                 {"run", site.stretch},
-                 {"set", static_cast<uint8_t>(site.set)},
-                 {"measurable", site.contribution.there()},
-                 {"neurons", site.n},
-                 {"n_in", site.n_in},
-                 {"n_out", site.n_out},
-                 {"input_of", columns_json(site.flow.input)},
-                 {"before", site.flow.before},
-                 {"output_to", columns_json(site.flow.output)},
-                 {"editions", site.editions}};
-  if (site.of_expert()) object["expert"] = site.expert;
-  if (site.never_silent) object["never_silent"] = true;
-  return object;
-}
-
-json edition_json(const Edition& edition) {
-  json object = {{"owner", edition.owner},           {"encoding", edition.label},
-                 {"slot_bytes", edition.slot_bytes}, {"first_extent", edition.first_extent},
-                 {"stride", edition.stride},         {"bytes", runs(edition.bytes)}};
-  if (edition.made_of != kNoEdition) object["made_of"] = edition.made_of;
-  return object;
-}
-
 // `width`: the width of the matrix of these columns.
 std::vector<UnitColumns> read_columns(HeaderFields& fields, const json& object, const char* key,
                                       uint32_t width) {
@@ -303,64 +247,6 @@ void check_sites(HeaderFields& fields, const TraceHeader& header) {
 }
 
 }  // namespace
-
-std::string header_json(const TraceHeader& header) {
-  json sites = json::array();
-  for (const Site& site : header.sites) sites.push_back(site_json(site));
-  json editions = json::array();
-  for (const Edition& edition : header.sites.editions) editions.push_back(edition_json(edition));
-  json agents = json::array();
-  for (const TraceAgent& agent : header.agents)
-    agents.push_back({{"name", agent.name}, {"credits", agent.credits}});
-  const Scheduler::Options& s = header.scheduler;
-  json memories = json::array();
-  for (size_t m = 0; m < s.topology.memories.size(); ++m) {
-    const Memory& memory = s.topology.memories[m];
-    memories.push_back({{"agent", memory.agent},
-                        {"name", memory.name},
-                        {"over", memory.over},
-                        {"arena_bytes", memory.arena_bytes},
-                        {"slots", header.slots[m]},
-                        {"reserved", memory.reserved},
-                        {"resizes", memory.resizes},
-                        {"staging_offset", memory.staging_offset},
-                        {"staging_blocks", memory.staging_blocks},
-                        {"block_bytes", memory.block_bytes}});
-    if (!memory.held.empty()) memories.back()["held"] = memory.held;
-  }
-  json links = json::array();
-  for (const Link& link : s.topology.links)
-    links.push_back({{"from", link.from}, {"to", link.to}, {"agent", link.agent}, {"lane", link.lane}});
-  json units = json::array();
-  for (const ComputeUnit& unit : s.topology.units)
-    units.push_back({{"agent", unit.agent},
-                     {"memory", unit.memory},
-                     {"lane", unit.lane},
-                     {"joint_runs", unit.joint_runs}});
-  json tier_caches = json::object();
-  for (const auto& [tier, cache] : header.tier_caches) tier_caches[tier] = strategy_json(cache);
-  return json{{"facts", header.facts},
-              {"sites", sites},
-              {"editions", editions},
-              {"memories", memories},
-              {"links", links},
-              {"units", units},
-              {"prefetch", s.prefetch},
-              {"read_attempts", s.read_attempts},
-              {"max_rows", s.max_rows},
-              {"measure_every", s.measure_every},
-              {"max_messages", header.max_messages},
-              {"max_units", header.max_units},
-              {"agents", agents},
-              {"seed", header.seed},
-              {"predictor", strategy_json(header.predictor)},
-              {"quantizer", strategy_json(header.quantizer)},
-              {"cache", strategy_json(header.cache)},
-              {"tier_caches", tier_caches},
-              {"balancer", strategy_json(header.balancer)},
-              {"heat", strategy_json(header.heat)}}
-      .dump();
-}
 
 Result<TraceHeader> parse_header(std::string_view text, const std::string& origin) {
   const json object = json::parse(text, nullptr, false);

@@ -11,6 +11,7 @@
 #include "core/config/config.h"
 #include "core/kernel/pass/scheduler.h"
 #include "core/kernel/site.h"
+#include "core/report/figure.h"
 
 namespace tierd {
 
@@ -41,6 +42,8 @@ struct TraceHeader {
 };
 
 std::string header_json(const TraceHeader& header);
+// Returns the names in header_json.
+std::vector<DeclaredFigure> header_figures();
 
 // Parses and checks an untrusted header: the result can be given to a kernel. Error: corrupt, naming the
 // field.

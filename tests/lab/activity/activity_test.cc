@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "core/base/random.h"
@@ -138,18 +137,14 @@ TEST(Activity, SharesOfCopiesLeaveTheRest) {
 
 TEST(Activity, TheReportHasMeans) {
   const std::vector<SiteActivity> sites = {draw(1), draw(2)};
-  const nlohmann::json activity = activity_json(sites, {draw(3), draw(4)}, {});
-  EXPECT_DOUBLE_EQ(
-      activity["mean"]["active"].get<double>(),
-      (activity["sites"][0]["active"].get<double>() + activity["sites"][1]["active"].get<double>()) / 2);
+  const ActivityFigures activity = activity_figures(sites, {draw(3), draw(4)}, {});
+  EXPECT_DOUBLE_EQ(activity.mean.active, (activity.sites[0].active + activity.sites[1].active) / 2);
   const FriendBundling bundling = friend_bundling(sites[1], 4, 16);
-  EXPECT_DOUBLE_EQ(activity["sites"][1]["friends_here"].get<double>(), bundling.here);
-  EXPECT_DOUBLE_EQ(activity["sites"][1]["friends_wanted"].get<double>(), bundling.wanted);
-  EXPECT_DOUBLE_EQ(activity["sites"][1]["friends_used"].get<double>(), bundling.used);
-  for (const char* const key : {"friends_here", "friends_wanted", "friends_used"}) {
-    EXPECT_DOUBLE_EQ(activity["mean"][key].get<double>(),
-                     (activity["sites"][0][key].get<double>() + activity["sites"][1][key].get<double>()) / 2);
-  }
+  EXPECT_EQ(activity.sites[1].friends_here, bundling.here);
+  EXPECT_EQ(activity.sites[1].friends_wanted, bundling.wanted);
+  EXPECT_EQ(activity.sites[1].friends_used, bundling.used);
+  EXPECT_DOUBLE_EQ(activity.mean.friends_here.value(),
+                   (*activity.sites[0].friends_here + *activity.sites[1].friends_here) / 2);
   const std::string text = activity_text(activity);
   EXPECT_NE(text.find("window of k tokens"), std::string::npos);
   EXPECT_NE(text.find("with another text"), std::string::npos);

@@ -182,8 +182,8 @@ TEST(Routing, CachesAgainstWhatIsPossible) {
       expert_caches(routing, {.memory = {50, 75}, .caches = {}}, strategies_on(plugin_path(config)));
   ASSERT_TRUE(result.ok()) << result.error().line();
   const auto hits = [&](uint32_t percent, const std::string& policy) -> int64_t {
-    for (const auto& row : (*result)["rows"]) {
-      if (row["memory_percent"] == percent && row["policy"] == policy) return row["hits"].get<int64_t>();
+    for (const ExpertCacheRow& row : result->rows) {
+      if (row.memory_percent == percent && row.policy == policy) return static_cast<int64_t>(row.hits);
     }
     return -1;
   };

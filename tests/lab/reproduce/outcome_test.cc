@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
+#include "core/report/figure_json.h"
 
 namespace tierd {
 namespace {
@@ -105,7 +105,8 @@ TEST(Report, CountsPredictionsApart) {
   rows[3].why = "no rate is given";
   rows[6].paper.reset();
   rows[6].least = 100;
-  const nlohmann::json report = reproduced_json({reproduced(rows)}, 7);
+  const ReproducedFigures figures = reproduced_figures({reproduced(rows)}, 7);
+  const nlohmann::json report = figures_json(figures);
   EXPECT_EQ(report["counts"], nlohmann::json({{"predictions", {{"rows", 3}, {"passed", 2}}},
                                               {"orders", {{"rows", 1}, {"passed", 1}}},
                                               {"fits", {{"rows", 1}, {"passed", 0}}},
@@ -115,7 +116,7 @@ TEST(Report, CountsPredictionsApart) {
   EXPECT_EQ(report["passed"], 4);
   EXPECT_EQ(report["seed"], 7);
   EXPECT_EQ(report["papers"][0]["rows"][3]["passes"], nullptr);
-  const std::string text = reproduced_markdown(report);
+  const std::string text = reproduced_markdown(figures);
   EXPECT_THAT(text, HasSubstr("## A paper"));
   EXPECT_THAT(text, HasSubstr("| reading | table 1 | 100 ms | 108 ms | +8.0 % | P | ±10 % | passes |  |"));
   EXPECT_THAT(text, HasSubstr("**misses**"));
@@ -129,7 +130,8 @@ TEST(Report, CountsPredictionsApart) {
 
 TEST(Report, IsTheSameForTheSameOutcomes) {
   const std::vector<Row> rows = {row(RowKind::prediction, 100, 10), row(RowKind::identity, 108, 1)};
-  EXPECT_EQ(reproduced_json({reproduced(rows)}, 1).dump(), reproduced_json({reproduced(rows)}, 1).dump());
+  EXPECT_EQ(figures_json(reproduced_figures({reproduced(rows)}, 1)).dump(),
+            figures_json(reproduced_figures({reproduced(rows)}, 1)).dump());
 }
 
 }  // namespace

@@ -3,35 +3,29 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
-#include "tests/measurement/known_figures.h"
+#include "tests/lab/sweep/known_sweep.h"
 
 namespace tierd {
 namespace {
 
-using nlohmann::json;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
 // Returns points of one key, in the given order.
-json report_of(const std::string& key, const std::vector<std::string>& values) {
-  json points = json::array();
+SweepFigures sweep_of(const std::string& key, const std::vector<std::string>& values) {
+  SweepFigures report{.run = run(), .sweep = {{key, values}}, .points = {}, .peer = {}};
   for (const std::string& value : values) {
-    points.push_back({{"values", {{key, value}}},
-                      {"error", nullptr},
-                      {"run", run()},
-                      {"tests", json::array({test_json(result(), kLayers)})}});
-    points.back()["run"]["budget"]["peak_bytes"] = 1e9 * static_cast<double>(points.size());
+    PointFigures& point = report.points.emplace_back();
+    point.values = {{key, value}};
+    point.run = run();
+    point.run->budget.peak_bytes = 1'000'000'000 * report.points.size();
+    point.tests = {test_figures(result(), kLayers)};
   }
-  return {{"run", run()},
-          {"sweep", json::array({{{"key", key}, {"values", values}}})},
-          {"points", points},
-          {"peer", nullptr}};
+  return report;
 }
 
-Picture picture(const json& report) {
+Picture picture(const SweepFigures& report) {
   auto made = picture_of(report);
   EXPECT_TRUE(made.ok());
   return made.ok() ? *made : Picture();
@@ -44,7 +38,7 @@ std::vector<double> places(const Picture& picture) {
 }
 
 TEST(Picture, FiguresOfAPoint) {
-  const Picture of = picture(report_of("cache.k", {"4"}));
+  const Picture of = picture(sweep_of("cache.k", {"4"}));
   EXPECT_EQ(of.title, "llama-2-7b, tg10, commit abc");
   EXPECT_EQ(of.x_title, "cache.k");
   const Picture::Mark& mark = of.lines.at(0).marks.at(0);
@@ -57,25 +51,25 @@ TEST(Picture, FiguresOfAPoint) {
 }
 
 TEST(Picture, NumbersSharesAndSizesAreNumbers) {
-  EXPECT_THAT(places(picture(report_of("cache.k", {"6", "1", "2"}))), ElementsAre(1, 2, 6));
-  const Picture shares = picture(report_of("cache.arena", {"10%", "5%"}));
+  EXPECT_THAT(places(picture(sweep_of("cache.k", {"6", "1", "2"}))), ElementsAre(1, 2, 6));
+  const Picture shares = picture(sweep_of("cache.arena", {"10%", "5%"}));
   EXPECT_THAT(places(shares), ElementsAre(5, 10));
   EXPECT_EQ(shares.x_title, "cache.arena, %");
-  const Picture sizes = picture(report_of("tiers.dram.staging", {"64 MB", "1GB"}));
+  const Picture sizes = picture(sweep_of("tiers.dram.staging", {"64 MB", "1GB"}));
   EXPECT_THAT(places(sizes), ElementsAre(0.064, 1));
   EXPECT_EQ(sizes.x_title, "tiers.dram.staging, GB");
   EXPECT_EQ(sizes.axis, Picture::XAxis::numbers);
 }
 
 TEST(Picture, NamesAreInTheirOrder) {
-  const Picture of = picture(report_of("cache.name", {"static", "lru"}));
+  const Picture of = picture(sweep_of("cache.name", {"static", "lru"}));
   EXPECT_EQ(of.axis, Picture::XAxis::names);
   EXPECT_THAT(places(of), ElementsAre(0, 1));
   EXPECT_EQ(of.lines[0].marks[1].value, "lru");
 }
 
 TEST(Picture, ABudgetStandsAtTheMemoryThatItCameTo) {
-  const Picture of = picture(report_of("tiers.dram.capacity", {"50%", "6GB", "all"}));
+  const Picture of = picture(sweep_of("tiers.dram.capacity", {"50%", "6GB", "all"}));
   EXPECT_EQ(of.axis, Picture::XAxis::memory);
   EXPECT_THAT(places(of), ElementsAre(1e9, 2e9, 3e9));
 }
@@ -89,8 +83,8 @@ TEST(Picture, ALineForEachValueOfTheSecondKeyWithoutWhatFailed) {
 }
 
 TEST(Picture, OfNothing) {
-  json report = swept();
-  report["points"] = json::array({report["points"].back()});
+  SweepFigures report = swept();
+  report.points.erase(report.points.begin(), report.points.end() - 1);
   const auto of = picture_of(report);
   ASSERT_FALSE(of.ok());
   EXPECT_THAT(of.error().line(), HasSubstr("every point failed"));
@@ -98,7 +92,7 @@ TEST(Picture, OfNothing) {
 
 TEST(GnuplotScript, AWindowIsStackedBars) {
   const std::string script =
-      gnuplot_script(picture(report_of("cache.k", {"1", "2", "3"})), PlotFile::Kind::svg);
+      gnuplot_script(picture(sweep_of("cache.k", {"1", "2", "3"})), PlotFile::Kind::svg);
   EXPECT_THAT(script, HasSubstr("set terminal svg "));
   EXPECT_THAT(script, HasSubstr("\n$line0 << EOD\n1 1016.67 800 1250 610 305 101.667 1.5 2\n2 "));
   EXPECT_THAT(script, HasSubstr("set xtics ('' 1, '' 2, '' 3)\n"));
@@ -110,7 +104,7 @@ TEST(GnuplotScript, AWindowIsStackedBars) {
 
 TEST(GnuplotScript, UnevenNumbersAreAreas) {
   const std::string script =
-      gnuplot_script(picture(report_of("cache.k", {"1", "2", "64"})), PlotFile::Kind::png);
+      gnuplot_script(picture(sweep_of("cache.k", {"1", "2", "64"})), PlotFile::Kind::png);
   EXPECT_THAT(script, HasSubstr("set terminal pngcairo "));
   EXPECT_THAT(script, HasSubstr("with filledcurves"));
   EXPECT_THAT(script, Not(HasSubstr("set xtics")));
@@ -118,7 +112,7 @@ TEST(GnuplotScript, UnevenNumbersAreAreas) {
 
 TEST(GnuplotScript, TheMemoryLatencyCurveNamesItsBudgets) {
   const std::string script =
-      gnuplot_script(picture(report_of("tiers.dram.capacity", {"50%", "75%"})), PlotFile::Kind::pdf);
+      gnuplot_script(picture(sweep_of("tiers.dram.capacity", {"50%", "75%"})), PlotFile::Kind::pdf);
   EXPECT_THAT(script, HasSubstr("set terminal pdfcairo "));
   EXPECT_THAT(script, HasSubstr("set label '50%' at 1,1250 "));
   EXPECT_THAT(script, HasSubstr("set xlabel 'memory, the peak of the budget, GB'\n"));
@@ -126,8 +120,8 @@ TEST(GnuplotScript, TheMemoryLatencyCurveNamesItsBudgets) {
 }
 
 TEST(GnuplotScript, WhatComesFromOutsideIsTextAlone) {
-  json report = report_of("cache.name", {"it's", "a\nsystem('ls')\n`ls`"});
-  report["run"]["model"] = "m'; system(\"ls\")";
+  SweepFigures report = sweep_of("cache.name", {"it's", "a\nsystem('ls')\n`ls`"});
+  report.run->model = "m'; system(\"ls\")";
   const std::string script = gnuplot_script(picture(report), PlotFile::Kind::svg);
   EXPECT_THAT(script, HasSubstr("set xtics ('it''s' 0, 'a system(''ls'') `ls`' 1)\n"));
   EXPECT_THAT(script, HasSubstr("set multiplot title 'm''; system(\"ls\"), tg10, commit abc'\n"));

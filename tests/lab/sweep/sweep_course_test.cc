@@ -5,12 +5,10 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 namespace tierd {
 namespace {
 
-using nlohmann::json;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
@@ -66,31 +64,33 @@ class SweepCourse : public testing::Test {
 TEST_F(SweepCourse, APointThatDoesNotFitIsARowAndTheOthersGoOn) {
   const SweepArguments given = arguments({"tiers.dram.capacity=1000,all"});
   ASSERT_TRUE(check_sweep(given).ok());
-  const json report = measure_sweep(given);
-  ASSERT_EQ(report["points"].size(), 2u);
-  const json& small = report["points"][0];
-  EXPECT_THAT(small["error"].get<std::string>(), HasSubstr("tiers.dram.capacity"));
-  EXPECT_TRUE(small["run"].is_null());
-  EXPECT_TRUE(small["tests"].empty());
-  const json& all = report["points"][1];
-  EXPECT_TRUE(all["error"].is_null());
-  EXPECT_EQ(all["values"], json({{"tiers.dram.capacity", "all"}}));
-  EXPECT_EQ(all["run"]["capacity"], "all");
-  ASSERT_EQ(all["tests"].size(), 1u);
-  EXPECT_EQ(all["tests"][0]["samples"].size(), 1u);
-  const auto held = all["tests"][0]["memory"]["weight_bytes"].get<double>();
-  EXPECT_GE(held, all["run"]["tensor_bytes"].get<double>());
-  EXPECT_LE(held, all["tests"][0]["memory"]["bytes"].get<double>());
-  EXPECT_EQ(report["run"]["set"], json(given.overrides));
+  const SweepFigures report = measure_sweep(given);
+  ASSERT_EQ(report.points.size(), 2u);
+  const PointFigures& small = report.points[0];
+  EXPECT_THAT(small.error.value_or(""), HasSubstr("tiers.dram.capacity"));
+  EXPECT_FALSE(small.run);
+  EXPECT_TRUE(small.tests.empty());
+  const PointFigures& all = report.points[1];
+  EXPECT_FALSE(all.error);
+  ASSERT_TRUE(all.run && report.run);
+  EXPECT_EQ(all.values.at("tiers.dram.capacity"), "all");
+  EXPECT_EQ(all.run->capacity, "all");
+  ASSERT_EQ(all.tests.size(), 1u);
+  EXPECT_EQ(all.tests[0].samples.size(), 1u);
+  const HeldFigures& held = all.tests[0].memory;
+  EXPECT_GE(held.weight_bytes, static_cast<double>(all.run->tensor_bytes.value_or(0)));
+  EXPECT_LE(held.weight_bytes, held.bytes);
+  EXPECT_EQ(report.run->set, given.overrides);
 }
 
 TEST_F(SweepCourse, WhatPointsDoNotShareIsNull) {
   const SweepArguments given = arguments({"cache.name=pinned,lru"});
-  const json report = measure_sweep(given);
-  EXPECT_TRUE(report["run"]["cache"].is_null());
-  EXPECT_EQ(report["run"]["predictor"], "dense");
-  EXPECT_EQ(report["points"][0]["run"]["cache"], "pinned");
-  EXPECT_EQ(report["points"][1]["run"]["cache"], "lru");
+  const SweepFigures report = measure_sweep(given);
+  ASSERT_TRUE(report.run);
+  EXPECT_FALSE(report.run->cache);
+  EXPECT_EQ(report.run->predictor, "dense");
+  EXPECT_EQ(report.points[0].run->cache, "pinned");
+  EXPECT_EQ(report.points[1].run->cache, "lru");
 }
 
 TEST_F(SweepCourse, WhatAPluginDoesNotTakeIsFoundBefore) {

@@ -8,7 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "tests/measurement/known_figures.h"
+#include "core/report/figure_json.h"
+#include "tests/lab/sweep/known_sweep.h"
 #include "tools/lab/sweep/sweep_output.h"
 
 namespace tierd {
@@ -44,13 +45,12 @@ TEST(SweepTable, AFailedPointHasItsErrorAndAsManyCells) {
 }
 
 TEST(SweepTable, ColumnsOfPredictionWhereSomethingIsPredicted) {
-  json report = swept();
+  SweepFigures report = swept();
   EXPECT_THAT(sweep_table(report), Not(HasSubstr("predicted")));
-  report["points"][0]["tests"][0]["prediction"] = {{"used_share", 0.099}, {"loss", nullptr}};
+  report.points[0].tests[0].prediction = BenchPredictionFigures{0.099, {}};
   EXPECT_THAT(sweep_table(report), HasSubstr("| predicted |"));
   EXPECT_THAT(sweep_table(report), HasSubstr("| 9.9 % |"));
-  report["points"][1]["tests"][0]["prediction"] = {
-      {"used_share", 0.1}, {"loss", {{"recall", 0.955}, {"precision", 0.3}, {"missed_mass", 0.0123}}}};
+  report.points[1].tests[0].prediction = BenchPredictionFigures{0.1, MissedFigures{0.955, 0.3, 0.0123}};
   EXPECT_THAT(sweep_table(report), HasSubstr("| predicted | recall | missed mass |"));
   EXPECT_THAT(sweep_table(report), HasSubstr("| 10 % | 95.5 % | 1.23 % |"));
 }
@@ -65,14 +65,14 @@ TEST(SweepOutput, MdSaysWhatAllPointsShare) {
 }
 
 TEST(SweepOutput, MdOfNothingButErrors) {
-  json report = swept();
-  report["run"] = nullptr;
-  report["points"] = json::array({report["points"].back()});
+  SweepFigures report = swept();
+  report.run.reset();
+  report.points.erase(report.points.begin(), report.points.end() - 1);
   EXPECT_THAT(sweep_text(report, Format::md), HasSubstr("too small"));
 }
 
 TEST(SweepOutput, JsonIsTheReport) {
-  EXPECT_EQ(json::parse(sweep_text(swept(), Format::json)), swept());
+  EXPECT_EQ(json::parse(sweep_text(swept(), Format::json)), figures_json(swept()));
 }
 
 TEST(SweepOutput, CsvHasOneLineAPoint) {

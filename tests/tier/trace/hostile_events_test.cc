@@ -2,8 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "core/base/checksum.h"
 #include "core/watch/trace/codec.h"
 #include "core/watch/trace/file_format.h"
@@ -149,7 +147,7 @@ TEST_F(HostileEvents, AreRefusedOrPlayed) {
       }
       ++(made.ok() ? played : refused);
     };
-    view([](TraceReader& of) { return summary_json(of); });
+    view([](TraceReader& of) { return trace_summary(of); });
     view([](TraceReader& of) { return read_activity(of, false); });
     view([&](TraceReader& of) { return write_truth(of, path + ".truth"); });
     view([&](TraceReader& of) -> Result<WhatIf> {

@@ -5,8 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
+#include "core/report/figure_json.h"
 #include "core/store/writer.h"
 #include "tests/base/temp_folder.h"
 #include "tests/e2e/described_machine.h"
@@ -17,7 +16,6 @@
 namespace tierd {
 namespace {
 
-using nlohmann::json;
 using testing::HasSubstr;
 
 class Played : public testing::Test {
@@ -45,7 +43,7 @@ class Played : public testing::Test {
     EXPECT_TRUE(written.ok()) << written.error().line();
     return store;
   }
-  Result<json> play_it(Config config) const {
+  Result<PlayedFigures> play_it(Config config) const {
     TIERD_ASSIGN(TraceReader trace, TraceReader::open(folder_.path() + "/run.trace"));
     if (config.machine.empty()) config.machine = machine_;
     RuntimeOptions options;
@@ -67,19 +65,19 @@ TEST_F(Played, ChannelsOfThen) {
   run(config, history);
   const auto first = play_it(config), second = play_it(config);
   ASSERT_TRUE(first.ok()) << first.error().line();
-  EXPECT_EQ(*first, *second) << "virtual time is always the same";
-  const json& decode = (*first)["decode"];
-  EXPECT_EQ((*first)["prefill"]["tokens"], kPrompt);
-  EXPECT_EQ(decode["steps"], kTokens.size() - kPrompt);
-  EXPECT_GT(decode.value("tokens_per_second", 0.0), 0.0);
-  EXPECT_GT(decode.value("wanted_bytes", 0.0), 0.0);
+  EXPECT_EQ(figures_json(*first), figures_json(*second)) << "virtual time is always the same";
+  const PlayedTimes& decode = first->decode;
+  EXPECT_EQ(first->prefill.tokens, kPrompt);
+  EXPECT_EQ(decode.steps, kTokens.size() - kPrompt);
+  EXPECT_GT(decode.tokens_per_second, 0.0);
+  EXPECT_GT(decode.wanted_bytes, 0.0);
   EXPECT_THAT(played_text(*first), HasSubstr("decode"));
 
   Config more = config;
   more.tier("dram").capacity = "all";
   const auto resident = play_it(more);
   ASSERT_TRUE(resident.ok()) << resident.error().line();
-  EXPECT_GT((*resident)["decode"].value("tokens_per_second", 0.0), decode.value("tokens_per_second", 0.0));
+  EXPECT_GT(resident->decode.tokens_per_second, decode.tokens_per_second);
   // Neurons that the recorded run left out are left out again, so it is faster than a dense run.
   more.cache.name = "pinned";
   const auto kept = play_it(more);
@@ -88,8 +86,7 @@ TEST_F(Played, ChannelsOfThen) {
   dense.predictor = StrategyConfig{"dense"};
   const auto all = play_it(dense);
   ASSERT_TRUE(all.ok()) << all.error().line();
-  EXPECT_GT((*kept)["decode"].value("tokens_per_second", 0.0),
-            (*all)["decode"].value("tokens_per_second", 0.0));
+  EXPECT_GT(kept->decode.tokens_per_second, all->decode.tokens_per_second);
 }
 
 TEST_F(Played, ExpertsOfThen) {
@@ -100,8 +97,8 @@ TEST_F(Played, ExpertsOfThen) {
   run(config, history);
   const auto played = play_it(config);
   ASSERT_TRUE(played.ok()) << played.error().line();
-  EXPECT_EQ((*played)["decode"]["steps"], kTokens.size() - kPrompt);
-  EXPECT_GT((*played)["decode"].value("tokens_per_second", 0.0), 0.0);
+  EXPECT_EQ(played->decode.steps, kTokens.size() - kPrompt);
+  EXPECT_GT(played->decode.tokens_per_second, 0.0);
 }
 
 TEST_F(Played, WhatDoesNotFitIsRefused) {

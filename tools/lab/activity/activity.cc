@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -12,8 +11,6 @@
 
 namespace tierd {
 namespace {
-
-using nlohmann::json;
 
 constexpr uint32_t kFriendlyWindow = 4;    // the paper's, for the cost of friends
 constexpr uint64_t kMostPairs = 1u << 30;  // pairs of a site's neurons that fire together: about a second
@@ -61,10 +58,86 @@ std::vector<uint32_t> closest_friends(const SiteActivity& site) {
   return friends;
 }
 
-json mean_json(const std::vector<json>& sites, const char* key) {
+using Sites = std::vector<SiteActivityFigures>;
+
+double mean_of(const Sites& sites, double SiteActivityFigures::*figure) {
   double sum = 0;
-  for (const json& site : sites) sum += site[key].get<double>();
+  for (const SiteActivityFigures& site : sites) sum += site.*figure;
   return sum / static_cast<double>(sites.size());
+}
+
+// Returns nothing if a site lacks the figure.
+template <class Number>
+std::optional<double> mean_of(const Sites& sites, std::optional<Number> SiteActivityFigures::*figure) {
+  double sum = 0;
+  for (const SiteActivityFigures& site : sites) {
+    if (!(site.*figure)) return std::nullopt;
+    sum += *(site.*figure);
+  }
+  return sum / static_cast<double>(sites.size());
+}
+
+// Returns the means window by window.
+std::vector<double> mean_of(const Sites& sites, std::vector<double> SiteActivityFigures::*figure) {
+  std::vector<double> means((sites.front().*figure).size(), 0);
+  for (const SiteActivityFigures& site : sites) {
+    for (size_t k = 0; k < means.size(); ++k)
+      means[k] += (site.*figure)[k] / static_cast<double>(sites.size());
+  }
+  return means;
+}
+
+MeanActivityFigures means_of(const Sites& sites) {
+  using F = SiteActivityFigures;
+  return {.active = mean_of(sites, &F::active),
+          .hot_share = mean_of(sites, &F::hot_share),
+          .overlap = mean_of(sites, &F::overlap),
+          .fresh = mean_of(sites, &F::fresh),
+          .held = mean_of(sites, &F::held),
+          .unrelated_overlap = mean_of(sites, &F::unrelated_overlap),
+          .closest_friend_cost = mean_of(sites, &F::closest_friend_cost),
+          .friends_here = mean_of(sites, &F::friends_here),
+          .friends_wanted = mean_of(sites, &F::friends_wanted),
+          .friends_used = mean_of(sites, &F::friends_used),
+          .with_a_friend = mean_of(sites, &F::with_a_friend),
+          .closest_friends = mean_of(sites, &F::closest_friends)};
+}
+
+SiteActivityFigures site_figures(const SiteActivity& site, const ActivityOptions& options) {
+  WindowShares shares = window_shares(site, options.most_k, options.skip);
+  SiteActivityFigures figures;
+  figures.site = site.name;
+  figures.neurons = site.neurons;
+  figures.tokens = site.tokens.size();
+  figures.active = shares.active;
+  figures.hot_share = hot_share(site, options.skip);
+  figures.overlap = overlap_with_previous(site, options.skip);
+  figures.fresh = std::move(shares.fresh);
+  figures.held = std::move(shares.held);
+  return figures;
+}
+
+void add_friends(const FriendBundling& bundling, SiteActivityFigures& figures) {
+  figures.closest_friend_cost = bundling.cost;
+  figures.with_a_friend = bundling.with_one;
+  figures.closest_friends = bundling.friends;
+  figures.friends_here = bundling.here;
+  figures.friends_wanted = bundling.wanted;
+  figures.friends_used = bundling.used;
+}
+
+std::string percent(double share) {
+  return fmt::format("{:>8.2f}", 100 * share);
+}
+
+std::string windows_text(const MeanActivityFigures& mean) {
+  std::string text = fmt::format("\n  {:<22}", "window of k tokens");
+  for (size_t k = 1; k <= mean.fresh.size(); ++k) text += fmt::format("{:>8}", k);
+  text += fmt::format("\n  {:<22}", "new, read for a token");
+  for (const double share : mean.fresh) text += percent(share);
+  text += fmt::format("\n  {:<22}", "held");
+  for (const double share : mean.held) text += percent(share);
+  return text;
 }
 
 }  // namespace
@@ -217,88 +290,47 @@ FriendBundling friend_bundling(const SiteActivity& site, uint32_t k, uint32_t sk
   return bundling;
 }
 
-json activity_json(const std::vector<SiteActivity>& sites, const std::vector<SiteActivity>& unrelated,
-                   const ActivityOptions& options) {
-  std::vector<json> list;
+ActivityFigures activity_figures(const std::vector<SiteActivity>& sites,
+                                 const std::vector<SiteActivity>& unrelated, const ActivityOptions& options) {
+  ActivityFigures activity{.skipped = options.skip, .mean = {}, .sites = {}};
   bool friends = true;
   for (size_t s = 0; s < sites.size(); ++s) {
     const SiteActivity& site = sites[s];
-    const WindowShares shares = window_shares(site, options.most_k, options.skip);
-    json one = {{"site", site.name},
-                {"neurons", site.neurons},
-                {"tokens", site.tokens.size()},
-                {"active", shares.active},
-                {"new", shares.fresh},
-                {"held", shares.held},
-                {"hot_share", hot_share(site, options.skip)},
-                {"overlap", overlap_with_previous(site, options.skip)}};
-    if (s < unrelated.size()) one["unrelated_overlap"] = overlap_with(site, unrelated[s], options.skip);
+    SiteActivityFigures& figures = activity.sites.emplace_back(site_figures(site, options));
+    if (s < unrelated.size()) figures.unrelated_overlap = overlap_with(site, unrelated[s], options.skip);
     friends = friends && pairs_of(site) <= kMostPairs;
-    if (friends) {
-      const FriendBundling bundling = friend_bundling(site, kFriendlyWindow, options.skip);
-      one["closest_friend_cost"] = bundling.cost;
-      one["with_a_friend"] = bundling.with_one;
-      one["closest_friends"] = bundling.friends;
-      one["friends_here"] = bundling.here;
-      one["friends_wanted"] = bundling.wanted;
-      one["friends_used"] = bundling.used;
-    }
-    list.push_back(std::move(one));
+    if (friends) add_friends(friend_bundling(site, kFriendlyWindow, options.skip), figures);
   }
-  json mean = {{"active", mean_json(list, "active")},
-               {"hot_share", mean_json(list, "hot_share")},
-               {"overlap", mean_json(list, "overlap")}};
-  if (unrelated.size() >= sites.size()) mean["unrelated_overlap"] = mean_json(list, "unrelated_overlap");
-  for (const char* const key : {"closest_friend_cost", "with_a_friend", "closest_friends", "friends_here",
-                                "friends_wanted", "friends_used"}) {
-    if (friends) mean[key] = mean_json(list, key);
-  }
-  for (const char* const key : {"new", "held"}) {
-    std::vector<double> means(options.most_k, 0);
-    for (const json& site : list) {
-      for (uint32_t k = 0; k < options.most_k; ++k)
-        means[k] += site[key][k].get<double>() / static_cast<double>(list.size());
-    }
-    mean[key] = means;
-  }
-  return {{"skipped", options.skip}, {"mean", mean}, {"sites", list}};
+  activity.mean = means_of(activity.sites);
+  return activity;
 }
 
-std::string activity_text(const json& activity) {
-  const json& mean = activity["mean"];
-  const json& first = activity["sites"].front();
-  const auto percent = [](const json& share) { return fmt::format("{:>8.2f}", 100 * share.get<double>()); };
+std::string activity_text(const ActivityFigures& activity) {
+  const MeanActivityFigures& mean = activity.mean;
+  const SiteActivityFigures& first = activity.sites.front();
   std::string text =
       fmt::format("{} sites of {} neurons, {} decoded tokens, the first {} left out; % of the neurons\n",
-                  activity["sites"].size(), first["neurons"].get<uint32_t>(), first["tokens"].get<uint64_t>(),
-                  activity["skipped"].get<uint32_t>());
-  text += fmt::format("\n  {:<22}", "window of k tokens");
-  for (size_t k = 1; k <= mean["new"].size(); ++k) text += fmt::format("{:>8}", k);
-  for (const auto& [label, key] : {std::pair("new, read for a token", "new"), std::pair("held", "held")}) {
-    text += fmt::format("\n  {:<22}", label);
-    for (const json& share : mean[key]) text += percent(share);
-  }
-  text += fmt::format("\n\n  active {} %; the hottest fifth has {} % of the uses\n", percent(mean["active"]),
-                      percent(mean["hot_share"]));
-  text += fmt::format("  shared with the token before {} %", percent(mean["overlap"]));
-  if (mean.contains("unrelated_overlap"))
-    text += fmt::format(", with another text {} %", percent(mean["unrelated_overlap"]));
-  if (mean.contains("closest_friend_cost")) {
+                  activity.sites.size(), first.neurons, first.tokens, activity.skipped);
+  text += windows_text(mean);
+  text += fmt::format("\n\n  active {} %; the hottest fifth has {} % of the uses\n", percent(mean.active),
+                      percent(mean.hot_share));
+  text += fmt::format("  shared with the token before {} %", percent(mean.overlap));
+  if (mean.unrelated_overlap)
+    text += fmt::format(", with another text {} %", percent(*mean.unrelated_overlap));
+  if (mean.closest_friend_cost) {
     text += fmt::format(
         "\n  bundled with its closest friend, a new neuron takes {:.2f} times the bytes; {:.0f} "
         "neurons of a site have {:.0f} different ones; of their copies {:.1f} % are here already, {:.1f} % "
         "wanted by the same token, {:.1f} % used later, before they leave",
-        mean["closest_friend_cost"].get<double>(), mean["with_a_friend"].get<double>(),
-        mean["closest_friends"].get<double>(), 100 * mean["friends_here"].get<double>(),
-        100 * mean["friends_wanted"].get<double>(), 100 * mean["friends_used"].get<double>());
+        *mean.closest_friend_cost, *mean.with_a_friend, *mean.closest_friends, 100 * *mean.friends_here,
+        100 * *mean.friends_wanted, 100 * *mean.friends_used);
   }
-  const size_t k = std::min<size_t>(kFriendlyWindow, mean["new"].size()) - 1;
+  const size_t k = std::min<size_t>(kFriendlyWindow, mean.fresh.size()) - 1;
   text += fmt::format("\n\n  {:<18}{:>10}{:>10}{:>10}{:>10}\n", fmt::format("k = {}", k + 1), "active", "new",
                       "held", "hot");
-  for (const json& site : activity["sites"]) {
-    text +=
-        fmt::format("  {:<18}  {}  {}  {}  {}\n", site["site"].get<std::string>(), percent(site["active"]),
-                    percent(site["new"][k]), percent(site["held"][k]), percent(site["hot_share"]));
+  for (const SiteActivityFigures& site : activity.sites) {
+    text += fmt::format("  {:<18}  {}  {}  {}  {}\n", site.site, percent(site.active), percent(site.fresh[k]),
+                        percent(site.held[k]), percent(site.hot_share));
   }
   return text;
 }

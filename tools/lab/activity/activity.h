@@ -3,11 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/report/figure.h"
 #include "core/watch/trace/reader.h"
 #include "tools/lab/activity/packed_lists.h"
 
@@ -59,9 +60,84 @@ struct ActivityOptions {
   uint32_t most_k = 6;
   uint32_t skip = 16;  // tokens while the window warms up
 };
+// Shares are of the site's neurons. Friends are left out for sites of too many pairs, and for all after one.
+struct SiteActivityFigures {
+  std::string site;
+  uint32_t neurons = 0;
+  uint64_t tokens = 0;
+  double active = 0, hot_share = 0, overlap = 0;
+  std::vector<double> fresh, held;
+  std::optional<double> unrelated_overlap;
+  std::optional<double> closest_friend_cost, friends_here, friends_wanted, friends_used;
+  std::optional<uint32_t> with_a_friend, closest_friends;
+
+  static constexpr auto figures() {
+    using F = SiteActivityFigures;
+    return std::tuple(
+        Figure{&F::site, "site", Quantity::text, Adds::latest, "its name"},
+        Figure{&F::neurons, "neurons", Quantity::count, Adds::latest, "of the site"},
+        Figure{&F::tokens, "tokens", Quantity::tokens, Adds::latest, "decoded"},
+        Figure{&F::active, "active", Quantity::share, Adds::latest, "used by a token"},
+        Figure{&F::fresh, "new", Quantity::share, Adds::latest, "read for a token, by window"},
+        Figure{&F::held, "held", Quantity::share, Adds::latest, "in the window, by window"},
+        Figure{&F::hot_share, "hot_share", Quantity::share, Adds::latest,
+               "of the uses, by the hottest fifth"},
+        Figure{&F::overlap, "overlap", Quantity::share, Adds::latest, "shared with the token before"},
+        Figure{&F::unrelated_overlap, "unrelated_overlap", Quantity::share, Adds::latest,
+               "shared with another text"},
+        Figure{&F::closest_friend_cost, "closest_friend_cost", Quantity::ratio, Adds::latest,
+               "of bytes with friends to bytes without"},
+        Figure{&F::with_a_friend, "with_a_friend", Quantity::count, Adds::latest, "neurons"},
+        Figure{&F::closest_friends, "closest_friends", Quantity::count, Adds::latest, "different ones"},
+        Figure{&F::friends_here, "friends_here", Quantity::share, Adds::latest, "of the copies"},
+        Figure{&F::friends_wanted, "friends_wanted", Quantity::share, Adds::latest, "of the copies"},
+        Figure{&F::friends_used, "friends_used", Quantity::share, Adds::latest, "of the copies"});
+  }
+};
+
+// Means over the sites; without the figures that a site lacks.
+struct MeanActivityFigures {
+  double active = 0, hot_share = 0, overlap = 0;
+  std::vector<double> fresh, held;
+  std::optional<double> unrelated_overlap;
+  std::optional<double> closest_friend_cost, friends_here, friends_wanted, friends_used;
+  std::optional<double> with_a_friend, closest_friends;
+
+  static constexpr auto figures() {
+    using F = MeanActivityFigures;
+    const auto mean = [](auto member, std::string_view name, Quantity of) {
+      return Figure{member, name, of, Adds::latest, "of the sites'"};
+    };
+    return std::tuple(mean(&F::active, "active", Quantity::share), mean(&F::fresh, "new", Quantity::share),
+                      mean(&F::held, "held", Quantity::share), mean(&F::overlap, "overlap", Quantity::share),
+                      mean(&F::hot_share, "hot_share", Quantity::share),
+                      mean(&F::unrelated_overlap, "unrelated_overlap", Quantity::share),
+                      mean(&F::closest_friend_cost, "closest_friend_cost", Quantity::ratio),
+                      mean(&F::with_a_friend, "with_a_friend", Quantity::count),
+                      mean(&F::closest_friends, "closest_friends", Quantity::count),
+                      mean(&F::friends_here, "friends_here", Quantity::share),
+                      mean(&F::friends_wanted, "friends_wanted", Quantity::share),
+                      mean(&F::friends_used, "friends_used", Quantity::share));
+  }
+};
+
+struct ActivityFigures {
+  uint32_t skipped = 0;
+  MeanActivityFigures mean;
+  std::vector<SiteActivityFigures> sites;
+
+  static constexpr auto figures() {
+    using F = ActivityFigures;
+    return std::tuple(
+        Figure{&F::skipped, "skipped", Quantity::tokens, Adds::latest, "left out at the begin"},
+        Figure{&F::mean, "mean", Quantity::parts, Adds::latest, "over the sites"},
+        Figure{&F::sites, "sites", Quantity::parts, Adds::latest, "that decode steps used in part"});
+  }
+};
+
 // `unrelated` is of another text, or empty.
-nlohmann::json activity_json(const std::vector<SiteActivity>& sites,
-                             const std::vector<SiteActivity>& unrelated, const ActivityOptions& options);
-std::string activity_text(const nlohmann::json& activity);
+ActivityFigures activity_figures(const std::vector<SiteActivity>& sites,
+                                 const std::vector<SiteActivity>& unrelated, const ActivityOptions& options);
+std::string activity_text(const ActivityFigures& activity);
 
 }  // namespace tierd

@@ -17,8 +17,6 @@
 namespace tierd {
 namespace {
 
-using nlohmann::json;
-
 constexpr uint32_t kQuarter = 4;  // a static set is learned from this part of the text
 const std::vector<std::string> kCaches = {"cache.name=lru", "cache.name=lfu", "cache.name=fifo",
                                           "cache.name=residency-window"};
@@ -113,13 +111,69 @@ std::vector<LayerChoices> choices_by_layer(const Routing& routing) {
   return layers;
 }
 
-json row_of(uint32_t percent, const std::string& policy, uint64_t hits, uint64_t chosen) {
-  return {{"memory_percent", percent},
-          {"policy", policy},
-          {"hits", hits},
-          {"misses", chosen - hits},
-          {"hit_rate", static_cast<double>(hits) / static_cast<double>(std::max<uint64_t>(1, chosen))}};
+ExpertCacheRow row_of(uint32_t percent, std::string policy, uint64_t hits, uint64_t chosen) {
+  return {.memory_percent = percent,
+          .policy = std::move(policy),
+          .hits = hits,
+          .misses = chosen - hits,
+          .hit_rate = static_cast<double>(hits) / static_cast<double>(std::max<uint64_t>(1, chosen)),
+          .evictions = {}};
 }
+
+// Plays the routing with one cache after the other.
+struct Playing {
+  const Routing& routing;
+  const ChooseStrategy& choose;
+  TraceHeader header = header_of(routing);
+  std::vector<Asked> asked = asked_of(routing);
+  uint64_t chosen = chosen_of(routing);
+
+  uint64_t arena_bytes(uint32_t slots) const {
+    uint64_t bytes = 0;
+    for (const Edition& edition : header.sites.editions) bytes += uint64_t{slots} * edition.slot_bytes;
+    return bytes;
+  }
+
+  // `heat`: of the cache `static`; else NULL.
+  Result<ExpertCacheRow> play(uint32_t percent, std::string policy, uint64_t arena_bytes,
+                              const StrategyConfig& cache,
+                              std::shared_ptr<const PluginTensors> heat = nullptr) const {
+    TraceHeader changed = header;
+    changed.cache = cache;
+    changed.tier_caches.clear();
+    TIERD_ASSIGN(StrategyChoices choices, choose_recorded(changed, choose));
+    if (heat) choices.cache.tensors = std::move(heat);
+    TIERD_ASSIGN(const WhatIf result, what_if(header, asked, choices, arena_bytes));
+    ExpertCacheRow row = row_of(percent, std::move(policy), result.counters.hits, chosen);
+    row.evictions = result.counters.evictions;
+    return row;
+  }
+
+  // Appends the rows of one share of memory: the first of `caches` is the header's own, and left out.
+  Status add_rows(uint32_t percent, const std::vector<Alternative>& caches,
+                  std::vector<ExpertCacheRow>& rows) const {
+    const uint32_t slots = std::max<uint32_t>(1, routing.experts * percent / 100);
+    const uint64_t arena = arena_bytes(slots);
+    rows.push_back(row_of(percent, "random", chosen * slots / routing.experts, chosen));
+    for (size_t i = 1; i < caches.size(); ++i) {
+      const std::string& name = caches[i].name;
+      if (caches[i].arena_bytes != header.arena_bytes())
+        return Error{Code::invalid_argument, name, "is not supported here; set the room with --memory"};
+      TIERD_ASSIGN(rows.emplace_back(), play(percent, name.substr(name.starts_with("cache.name=") ? 11 : 0),
+                                             arena, caches[i].cache));
+    }
+    const StrategyConfig fixed{.name = "static"};
+    const size_t tokens = routing.generated.size();
+    TIERD_ASSIGN(rows.emplace_back(), play(percent, "static, of the first quarter", arena, fixed,
+                                           heat_of(routing, tokens / kQuarter)));
+    TIERD_ASSIGN(rows.emplace_back(),
+                 play(percent, "static, hindsight", arena, fixed, heat_of(routing, tokens)));
+    uint64_t best = 0;
+    for (const LayerChoices& choices : choices_by_layer(routing)) best += best_possible_hits(choices, slots);
+    rows.push_back(row_of(percent, "best possible", best, chosen));
+    return {};
+  }
+};
 
 }  // namespace
 
@@ -158,81 +212,43 @@ uint64_t best_possible_hits(const LayerChoices& choices, uint32_t slots) {
   return hits;
 }
 
-Result<json> expert_caches(const Routing& routing, const ExpertCacheOptions& options,
-                           const ChooseStrategy& choose) {
-  TraceHeader header = header_of(routing);
-  const auto asked = asked_of(routing);
-  const uint64_t chosen = chosen_of(routing);
-  const std::vector<LayerChoices> by_layer = choices_by_layer(routing);
+Result<ExpertCacheFigures> expert_caches(const Routing& routing, const ExpertCacheOptions& options,
+                                         const ChooseStrategy& choose) {
+  const Playing playing{.routing = routing, .choose = choose};
   TIERD_ASSIGN(const auto caches,
-               parse_alternatives(header, options.caches.empty() ? kCaches : options.caches));
+               parse_alternatives(playing.header, options.caches.empty() ? kCaches : options.caches));
   const size_t tokens = routing.generated.size();
-  json rows = json::array();
-  for (const uint32_t percent : options.memory) {
-    const uint32_t slots = std::max<uint32_t>(1, routing.experts * percent / 100);
-    uint64_t arena_bytes = 0;
-    for (const Edition& edition : header.sites.editions) arena_bytes += uint64_t{slots} * edition.slot_bytes;
-    const auto play = [&](const std::string& name, const StrategyConfig& cache,
-                          std::shared_ptr<const PluginTensors> heat) -> Status {
-      TraceHeader changed = header;
-      changed.cache = cache;
-      changed.tier_caches.clear();
-      TIERD_ASSIGN(StrategyChoices choices, choose_recorded(changed, choose));
-      if (heat) choices.cache.tensors = std::move(heat);
-      TIERD_ASSIGN(const WhatIf result, what_if(header, asked, choices, arena_bytes));
-      json row = row_of(percent, name, result.counters.hits, chosen);
-      row["evictions"] = result.counters.evictions;
-      rows.push_back(std::move(row));
-      return {};
-    };
-    rows.push_back(row_of(percent, "random", chosen * slots / routing.experts, chosen));
-    for (size_t i = 1; i < caches.size(); ++i) {  // the first is the header's own
-      if (caches[i].arena_bytes != header.arena_bytes()) {
-        return Error{Code::invalid_argument, caches[i].name,
-                     "is not supported here; set the room with --memory"};
-      }
-      TIERD_TRY(play(caches[i].name.substr(caches[i].name.starts_with("cache.name=") ? 11 : 0),
-                     caches[i].cache, nullptr));
-    }
-    StrategyConfig fixed;
-    fixed.name = "static";
-    TIERD_TRY(play("static, of the first quarter", fixed, heat_of(routing, tokens / kQuarter)));
-    TIERD_TRY(play("static, hindsight", fixed, heat_of(routing, tokens)));
-    uint64_t best = 0;
-    for (const LayerChoices& choices : by_layer) best += best_possible_hits(choices, slots);
-    rows.push_back(row_of(percent, "best possible", best, chosen));
-  }
-  return json{{"model", routing.model},
-              {"layers", routing.layers},
-              {"experts", routing.experts},
-              {"prompt_tokens", routing.prompt.size()},
-              {"tokens", tokens},
-              {"chosen", static_cast<double>(chosen) / static_cast<double>(tokens * routing.layers)},
-              {"rows", rows}};
+  ExpertCacheFigures figures{
+      .model = routing.model,
+      .layers = routing.layers,
+      .experts = routing.experts,
+      .prompt_tokens = routing.prompt.size(),
+      .tokens = tokens,
+      .chosen = static_cast<double>(playing.chosen) / static_cast<double>(tokens * routing.layers),
+      .rows = {}};
+  for (const uint32_t percent : options.memory) TIERD_TRY(playing.add_rows(percent, caches, figures.rows));
+  return figures;
 }
 
-std::string expert_caches_text(const json& result) {
+std::string expert_caches_text(const ExpertCacheFigures& result) {
   std::vector<uint32_t> memory;
   std::vector<std::string> policies;
   const auto once = [](auto& list, const auto& value) {
     if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(value);
   };
-  for (const json& row : result["rows"]) {
-    once(memory, row["memory_percent"].get<uint32_t>());
-    once(policies, row["policy"].get<std::string>());
+  for (const ExpertCacheRow& row : result.rows) {
+    once(memory, row.memory_percent);
+    once(policies, row.policy);
   }
-  const auto model = result["model"].get<std::string>();
-  std::string text =
-      fmt::format("{}{} tokens, {} layers, {:.3g} of {} experts\n\n{:<32}", model,
-                  (model.empty() ? "" : ": ") + std::to_string(result["tokens"].get<uint64_t>()),
-                  result["layers"].get<uint32_t>(), result["chosen"].get<double>(),
-                  result["experts"].get<uint32_t>(), "hits, with room for");
+  std::string text = fmt::format("{}{}{} tokens, {} layers, {:.3g} of {} experts\n\n{:<32}", result.model,
+                                 result.model.empty() ? "" : ": ", result.tokens, result.layers,
+                                 result.chosen, result.experts, "hits, with room for");
   for (const uint32_t percent : memory) text += fmt::format("{:>9} %", percent);
   text += '\n';
   for (const std::string& policy : policies) {
     text += fmt::format("{:<32}", policy);
-    for (const json& row : result["rows"]) {
-      if (row["policy"] == policy) text += fmt::format("{:>9.1f} %", 100 * row["hit_rate"].get<double>());
+    for (const ExpertCacheRow& row : result.rows) {
+      if (row.policy == policy) text += fmt::format("{:>9.1f} %", 100 * row.hit_rate);
     }
     text += '\n';
   }

@@ -3,9 +3,9 @@
 #include <fmt/ranges.h>
 
 #include <charconv>
-#include <nlohmann/json.hpp>
 
 #include "core/base/standard_streams.h"
+#include "core/report/figure_json.h"
 #include "core/run/run_trace.h"
 #include "core/run/strategy_choices.h"
 #include "tools/command_line/command_line.h"
@@ -19,8 +19,6 @@
 
 namespace tierd {
 namespace {
-
-using nlohmann::json;
 
 constexpr const char* kDescription =
     "tier-activity shows the active neurons that a trace of `tierd --trace FILE` recorded, or draws "
@@ -53,6 +51,11 @@ int print(const std::string& text) {
   return written.ok() ? 0 : fail(written.error());
 }
 
+template <HasFigures T>
+std::string json_text(const T& figures) {
+  return figures_json(figures).dump(2) + "\n";
+}
+
 int export_truth(const Options& options) {
   auto trace = TraceReader::open(options.file);
   if (!trace.ok()) return fail(trace.error());
@@ -81,8 +84,8 @@ int show_activity(const Options& options) {
                  fmt::format("{} decoded tokens, of which the first {} are left out (--skip); none remains",
                              tokens, options.activity.skip)});
   }
-  const json activity = activity_json(*sites, unrelated, options.activity);
-  return print(options.json ? activity.dump(2) + "\n" : activity_text(activity));
+  const ActivityFigures activity = activity_figures(*sites, unrelated, options.activity);
+  return print(options.json ? json_text(activity) : activity_text(activity));
 }
 
 // Parses percents: "10,25".
@@ -114,7 +117,7 @@ int show_routing(const Options& options) {
   config.plugin_path = fmt::format("{}", fmt::join(options.plugin_folders, ":"));
   auto result = expert_caches(*routing, {*memory, options.caches}, strategies_on(plugin_path(config)));
   if (!result.ok()) return fail(result.error());
-  return print(options.json ? result->dump(2) + "\n" : expert_caches_text(*result));
+  return print(options.json ? json_text(*result) : expert_caches_text(*result));
 }
 
 int draw_trace(const Options& options) {

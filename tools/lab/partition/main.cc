@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
@@ -11,6 +10,7 @@
 #include "core/base/standard_streams.h"
 #include "core/base/time.h"
 #include "core/base/units.h"
+#include "core/report/figure_json.h"
 #include "tools/command_line/command_line.h"
 #include "tools/command_line/exit_code.h"
 #include "tools/lab/partition/methods.h"
@@ -95,8 +95,8 @@ Status partition(Options options) {
                }));
   if (progress.shown()) progress.finish();
   TIERD_TRY(write_partition(options.output, frequencies, result.partition));
-  const nlohmann::json report = partition_json(problem, options.partition.method, result);
-  return write_output(options.json ? report.dump(2) + "\n" : partition_text(report));
+  const PartitionFigures report = partition_figures(problem, options.partition.method, result);
+  return write_output(options.json ? figures_json(report).dump(2) + "\n" : partition_text(report));
 }
 
 int run(int argc, char** argv) {

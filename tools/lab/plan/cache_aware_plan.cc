@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "core/base/units.h"
 #include "core/run/plugin_tensors.h"
@@ -36,46 +35,54 @@ Status read_rates(const RunPlan& plan, std::vector<ChannelOperator>& operators) 
   return {};
 }
 
-void add_cache_aware(nlohmann::json& found, const CacheAwareCost& cost, const CacheAwareRun& run) {
-  found["cache_aware"] = {{"kept", cost.kept},
-                          {"kept_of_experts", cost.kept_of_experts},
-                          {"reads_per_token", cost.reads},
-                          {"flash_bytes_per_token", cost.flash_bytes},
-                          {"disk_ms", cost.disk * 1e3},
-                          {"compute_ms", cost.compute * 1e3},
-                          {"choosing_ms", cost.choosing * 1e3},
-                          {"energy_lost", cost.lost},
-                          {"energy_lost_by_largest", cost.lost_of_largest},
-                          {"steady_tokens_per_second", 1 / cost.steady_token}};
-  found["sparsity"] = run.sparsity;
-  found["missing_ahead"] = run.ahead;
-  found["by_rate"] = run.by_rate;
-}
+namespace {
 
-std::string cache_aware_text(const nlohmann::json& found) {
-  const nlohmann::json& aware = found["cache_aware"];
-  const double of_experts = aware["kept_of_experts"].get<double>();
+// `of_experts` tells of the channels of experts, for a mixture.
+std::string mask_text(const PlanFigures& found, std::string_view of_experts) {
+  const CacheAwareFigures& aware = found.cache_aware;
   std::string text = fmt::format(
       "A cache-aware mask, with {:.1f} % of the channels resident{}{}: {:.3g} tokens/s, {} a token in {:.1f} "
       "thousand reads;\n  of the inputs' energy {:.1f} % are lost, by the largest {:.1f} %\n",
-      100 * aware["kept"].get<double>(),
-      found.contains("mixture") ? fmt::format(" of attention and {:.1f} % of experts", 100 * of_experts) : "",
-      found["by_rate"].get<bool>() ? ", the most used ones" : "",
-      aware["steady_tokens_per_second"].get<double>(),
-      format_bytes(aware["flash_bytes_per_token"].get<double>()),
-      1e-3 * aware["reads_per_token"].get<double>(), 100 * aware["energy_lost"].get<double>(),
-      100 * aware["energy_lost_by_largest"].get<double>());
-  if (!found["by_rate"].get<bool>())
+      100 * aware.kept, of_experts, found.by_rate ? ", the most used ones" : "",
+      aware.steady_tokens_per_second, format_bytes(aware.flash_bytes_per_token), 1e-3 * aware.reads_per_token,
+      100 * aware.energy_lost, 100 * aware.energy_lost_by_largest);
+  if (!found.by_rate)
     text += "  (tier-convert --order TABLES makes a store that has the most used channels first)\n";
   return text;
 }
 
-std::string cache_aware_settings_text(const nlohmann::json& found) {
+}  // namespace
+
+void add_cache_aware(PlanFigures& found, const CacheAwareCost& cost, const CacheAwareRun& run) {
+  found.cache_aware = {.kept = cost.kept,
+                       .kept_of_experts = cost.kept_of_experts,
+                       .reads_per_token = cost.reads,
+                       .flash_bytes_per_token = cost.flash_bytes,
+                       .disk_ms = cost.disk * 1e3,
+                       .compute_ms = cost.compute * 1e3,
+                       .choosing_ms = cost.choosing * 1e3,
+                       .energy_lost = cost.lost,
+                       .energy_lost_by_largest = cost.lost_of_largest,
+                       .steady_tokens_per_second = 1 / cost.steady_token};
+  found.sparsity = run.sparsity;
+  found.missing_ahead = run.ahead;
+  found.by_rate = run.by_rate;
+}
+
+std::string cache_aware_text(const DensePlan& found) {
+  return mask_text(found, "");
+}
+std::string cache_aware_text(const MixturePlan& found) {
+  return mask_text(
+      found, fmt::format(" of attention and {:.1f} % of experts", 100 * found.cache_aware.kept_of_experts));
+}
+
+std::string cache_aware_settings_text(const PlanFigures& found) {
   return fmt::format(
       "--set predictor.sparsity={:.3g} --set predictor.mask=cache-aware --set predictor.missing_ahead={} "
       "--set "
       "predictor.ahead=none --set cache.name=pinned",
-      found["sparsity"].get<double>(), found["missing_ahead"].get<double>());
+      found.sparsity, found.missing_ahead);
 }
 
 }  // namespace tierd

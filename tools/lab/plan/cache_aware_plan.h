@@ -1,12 +1,12 @@
 // The part of a plan on a cache-aware mask, for dense models and mixtures with experts in channels.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "core/run/run_plan.h"
 #include "tools/lab/plan/cache_aware_cost.h"
+#include "tools/lab/plan/plan_figures.h"
 
 namespace tierd {
 
@@ -21,9 +21,10 @@ double number_of(const std::vector<Setting>& settings, std::string_view key, dou
 Status read_rates(const RunPlan& plan, std::vector<ChannelOperator>& operators);
 
 // Adds the cost, and the settings that it was computed for.
-void add_cache_aware(nlohmann::json& found, const CacheAwareCost& cost, const CacheAwareRun& run);
-std::string cache_aware_text(const nlohmann::json& found);
+void add_cache_aware(PlanFigures& found, const CacheAwareCost& cost, const CacheAwareRun& run);
+std::string cache_aware_text(const DensePlan& found);
+std::string cache_aware_text(const MixturePlan& found);
 // Returns the mask's settings as flags: "--set ...".
-std::string cache_aware_settings_text(const nlohmann::json& found);
+std::string cache_aware_settings_text(const PlanFigures& found);
 
 }  // namespace tierd

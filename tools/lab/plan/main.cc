@@ -2,10 +2,9 @@
 // this machine.
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "core/base/log.h"
 #include "core/base/standard_streams.h"
+#include "core/report/figure_json.h"
 #include "core/run/prepare_run.h"
 #include "tools/command_line/exit_code.h"
 #include "tools/evaluation/model_arguments.h"
@@ -45,8 +44,8 @@ Status plan(const Options& options) {
   for (const std::string& line : of.fitted) {
     if (!options.model.quiet()) say(line);
   }
-  TIERD_ASSIGN(const nlohmann::json found, find_plan(of, options.assumed));
-  return write_output(options.json ? found.dump(2) + "\n" : plan_text(found));
+  TIERD_ASSIGN(const FoundPlan found, find_plan(of, options.assumed));
+  return write_output(options.json ? figures::value_json(found).dump(2) + "\n" : plan_text(found));
 }
 
 int run(int argc, char** argv) {

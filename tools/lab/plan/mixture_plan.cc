@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "core/base/units.h"
 #include "core/run/plugin_tensors.h"
 #include "core/store/planner.h"
@@ -13,8 +11,6 @@
 
 namespace tierd {
 namespace {
-
-using nlohmann::json;
 
 MixtureModel model_of(const RunPlan& of, const PlanAssumptions& assumed, const PlanMachine& machine) {
   const Manifest& manifest = of.store.manifest();
@@ -66,7 +62,7 @@ std::vector<StoredSite> sites_in_channels(const Manifest& manifest) {
 
 // Adds the cost of a token with experts cut into channels.
 Status add_channels(const RunPlan& of, const PlanAssumptions& assumed, const PlanMachine& machine,
-                    json& found) {
+                    MixturePlan& found) {
   const Manifest& manifest = of.store.manifest();
   CostModel model{.layers = manifest.config.n_layers,
                   .operators = {},
@@ -99,15 +95,55 @@ Status add_channels(const RunPlan& of, const PlanAssumptions& assumed, const Pla
   run.ahead = run.by_rate ? number_of(settings, "missing_ahead", kMissingAhead) : 0;
   const CacheAwareCost cost = cache_aware_cost(model, run);
   add_cache_aware(found, cost, run);
-  if (1 / cost.steady_token > found["lossless_tokens_per_second"].get<double>())
-    found["fastest"] = "cache-aware";
+  if (1 / cost.steady_token > found.lossless_tokens_per_second) found.fastest = "cache-aware";
   return {};
+}
+
+MixtureFigures mixture_figures(const MixtureModel& model, const MixtureCost& cost) {
+  return {.layers = model.layers,
+          .experts = model.experts,
+          .used = model.used,
+          .expert_bytes = model.expert_bytes,
+          .shared_bytes = model.shared_bytes,
+          .kept = cost.kept,
+          .hits = cost.hits,
+          .hits_from = model.hits ? "--hits" : "the share in memory",
+          .reads_per_token = cost.reads,
+          .flash_bytes_per_token = cost.flash_bytes,
+          .streamed_bytes_per_token = cost.streamed_bytes,
+          .disk_ms = cost.disk * 1e3,
+          .compute_ms = cost.compute * 1e3,
+          .least_precision = least_precision(cost)};
+}
+
+std::string bytes_text(uint64_t bytes) {
+  return format_bytes(static_cast<double>(bytes));
+}
+
+// Returns the flags for tierd, and whether a given store would have to be another.
+std::string settings_text(const MixturePlan& found) {
+  const bool lossless = found.is_lossless();
+  std::string text =
+      lossless
+          ? fmt::format(
+                "Whole experts, lossless, are faster here:\n\n  --config configs/moe-streaming.toml --set "
+                "predictor.least_precision={:.2f}\n",
+                found.mixture.least_precision)
+          : "\n  --config configs/activeflow.toml --set model.experts=channels " +
+                cache_aware_settings_text(found) + "\n";
+  if (found.store_given && (found.experts_of_store == "whole") != lossless) {
+    text += lossless
+                ? "  (this store has experts in channels; tier-convert makes one of whole experts)\n"
+                : "  (this store has whole experts; tier-convert --layout channel-group --experts channels "
+                  "--order TABLES makes another)\n";
+  }
+  return text;
 }
 
 }  // namespace
 
-Result<json> find_mixture_plan(const RunPlan& of, const PlanAssumptions& assumed,
-                               const PlanMachine& machine) {
+Result<MixturePlan> find_mixture_plan(const RunPlan& of, const PlanAssumptions& assumed,
+                                      const PlanMachine& machine) {
   const MixtureModel model = model_of(of, assumed, machine);
   const uint64_t budget = of.memory.tiers.front().capacity;
   const auto cost = mixture_cost(model, budget);
@@ -117,80 +153,48 @@ Result<json> find_mixture_plan(const RunPlan& of, const PlanAssumptions& assumed
         fmt::format("{} do not hold the {} that are no weights", format_bytes(static_cast<double>(budget)),
                     format_bytes(static_cast<double>(model.fixed_bytes)))};
   }
-  json found = {{"model", of.store.manifest().config.name},
-                {"tensor_bytes", of.store.manifest().tensor_bytes},
-                {"budget_bytes", budget},
-                {"fixed_bytes", model.fixed_bytes},
-                {"mixture",
-                 {{"layers", model.layers},
-                  {"experts", model.experts},
-                  {"used", model.used},
-                  {"expert_bytes", model.expert_bytes},
-                  {"shared_bytes", model.shared_bytes},
-                  {"kept", cost->kept},
-                  {"hits", cost->hits},
-                  {"hits_from", model.hits ? "--hits" : "the share in memory"},
-                  {"reads_per_token", cost->reads},
-                  {"flash_bytes_per_token", cost->flash_bytes},
-                  {"streamed_bytes_per_token", cost->streamed_bytes},
-                  {"disk_ms", cost->disk * 1e3},
-                  {"compute_ms", cost->compute * 1e3},
-                  {"least_precision", least_precision(*cost)}}},
-                {"lossless_tokens_per_second", 1 / cost->token},
-                {"fastest", "lossless"},
-                {"mask", "cache-aware"},
-                {"store_given", is_store(of.config.model)},
-                {"experts_of_store", name(of.store.manifest().experts)}};
+  MixturePlan found;
+  found.model = of.store.manifest().config.name;
+  found.tensor_bytes = of.store.manifest().tensor_bytes;
+  found.budget_bytes = budget;
+  found.fixed_bytes = model.fixed_bytes;
+  found.mixture = mixture_figures(model, *cost);
+  found.lossless_tokens_per_second = 1 / cost->token;
+  found.fastest = "lossless";
+  found.mask = "cache-aware";
+  found.store_given = is_store(of.config.model);
+  found.experts_of_store = name(of.store.manifest().experts);
   add_machine(found, machine);
   TIERD_TRY(add_channels(of, assumed, machine, found));
   return found;
 }
 
-std::string mixture_plan_text(const json& found) {
-  const json& mixture = found["mixture"];
-  const auto number = [&](const char* key) { return mixture[key].get<double>(); };
-  const auto bytes = [&](const char* key) { return format_bytes(number(key)); };
-  std::string text = fmt::format(
-      "{}, {} of weights, {} of memory, of it {} for other things than weights\n",
-      found["model"].get<std::string>(), format_bytes(found["tensor_bytes"].get<double>()),
-      format_bytes(found["budget_bytes"].get<double>()), format_bytes(found["fixed_bytes"].get<double>()));
+std::string mixture_plan_text(const MixturePlan& found) {
+  const MixtureFigures& mixture = found.mixture;
+  std::string text = fmt::format("{}, {} of weights, {} of memory, of it {} for other things than weights\n",
+                                 found.model, bytes_text(found.tensor_bytes), bytes_text(found.budget_bytes),
+                                 bytes_text(found.fixed_bytes));
   text += machine_text(found);
   text += fmt::format("\nEvery token uses {}, and {} of {} experts of {} in each of {} layers\n",
-                      bytes("shared_bytes"), mixture["used"].get<int>(), mixture["experts"].get<int>(),
-                      bytes("expert_bytes"), mixture["layers"].get<int>());
+                      bytes_text(mixture.shared_bytes), mixture.used, mixture.experts,
+                      bytes_text(mixture.expert_bytes), mixture.layers);
   text += fmt::format("Memory holds {:.1f} % of the experts; of the chosen ones it has {:.1f} % ({})\n",
-                      100 * number("kept"), 100 * number("hits"), mixture["hits_from"].get<std::string>());
+                      100 * mixture.kept, 100 * mixture.hits, mixture.hits_from);
   text += fmt::format(
       "A token reads {} in {:.3g} experts, {:.3g} ms, and computes for {:.3g} ms: {:.3g} tokens/s\n",
-      bytes("flash_bytes_per_token"), number("reads_per_token"), number("disk_ms"), number("compute_ms"),
-      found["lossless_tokens_per_second"].get<double>());
-  text += number("streamed_bytes_per_token") > 0
+      format_bytes(mixture.flash_bytes_per_token), mixture.reads_per_token, mixture.disk_ms,
+      mixture.compute_ms, found.lossless_tokens_per_second);
+  text += mixture.streamed_bytes_per_token > 0
               ? fmt::format("{} of that are used by every token, and do not fit\n",
-                            bytes("streamed_bytes_per_token"))
+                            format_bytes(mixture.streamed_bytes_per_token))
               : "The weights that every token uses are in memory, so that leaving inputs of attention out "
                 "would save no reading\n";
   text += fmt::format(
       "Reading ahead what the next layer's router would choose pays where more than {:.0f} % of that is "
       "right: where less is, predictor router ends it\n",
-      100 * number("least_precision"));
-  text += "Experts in channels, a part of which is left out. " + cache_aware_text(found);
-  const bool lossless = found["fastest"] == "lossless";
-  if (lossless) {
-    text += fmt::format(
-        "Whole experts, lossless, are faster here:\n\n  --config configs/moe-streaming.toml --set "
-        "predictor.least_precision={:.2f}\n",
-        number("least_precision"));
-  } else {
-    text += "\n  --config configs/activeflow.toml --set model.experts=channels " +
-            cache_aware_settings_text(found) + "\n";
-  }
-  if (found["store_given"].get<bool>() && (found["experts_of_store"] == "whole") != lossless) {
-    text += lossless
-                ? "  (this store has experts in channels; tier-convert makes one of whole experts)\n"
-                : "  (this store has whole experts; tier-convert --layout channel-group --experts channels "
-                  "--order TABLES makes another)\n";
-  }
-  return text;
+      100 * mixture.least_precision);
+  return text + "Experts in channels, a part of which is left out. " + cache_aware_text(found) +
+         settings_text(found);
 }
 
 }  // namespace tierd

@@ -4,7 +4,6 @@
 // slower; those of large ones are faster in little memory (RESULTS.md).
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "core/run/run_plan.h"
@@ -14,8 +13,8 @@
 namespace tierd {
 
 // `of` must be a plan of a mixture. Error: no_space for a budget without room for weights.
-Result<nlohmann::json> find_mixture_plan(const RunPlan& of, const PlanAssumptions& assumed,
-                                         const PlanMachine& machine);
-std::string mixture_plan_text(const nlohmann::json& found);
+Result<MixturePlan> find_mixture_plan(const RunPlan& of, const PlanAssumptions& assumed,
+                                      const PlanMachine& machine);
+std::string mixture_plan_text(const MixturePlan& found);
 
 }  // namespace tierd

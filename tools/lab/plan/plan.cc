@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/base/units.h"
 #include "core/run/plugin_tensors.h"
@@ -17,8 +17,6 @@
 
 namespace tierd {
 namespace {
-
-using nlohmann::json;
 
 constexpr uint32_t kShownGroups[] = {0, 1, 2, 4, 8};
 // Top-K precision of neighbouring layers, "over 80 %" (ActiveFlow, 3.1). It applies to operators whose input
@@ -98,52 +96,25 @@ std::vector<ChannelOperator> operators_of(const RunPlan& plan, const PlanAssumpt
   return operators;
 }
 
-json to_json(const CostEstimate& cost) {
-  return {{"layer_group", cost.group},
-          {"group_bytes", cost.group_bytes},
-          {"cache_bytes", cost.cache_bytes},
-          {"hits", cost.hits},
-          {"load_ms", cost.load * 1e3},
-          {"on_demand_ms", cost.on_demand * 1e3},
-          {"preload_ms", cost.preload * 1e3},
-          {"compute_ms", cost.compute * 1e3},
-          {"hidden", cost.hidden},
-          {"flash_bytes_per_token", cost.flash_bytes},
-          {"equation_1_tokens_per_second", 1 / cost.literal_token},
-          {"steady_tokens_per_second", 1 / cost.steady_token}};
+LayerGroupFigures group_figures(const CostEstimate& cost) {
+  return {.layer_group = cost.group,
+          .group_bytes = cost.group_bytes,
+          .cache_bytes = cost.cache_bytes,
+          .hits = cost.hits,
+          .hidden = cost.hidden,
+          .load_ms = cost.load * 1e3,
+          .on_demand_ms = cost.on_demand * 1e3,
+          .preload_ms = cost.preload * 1e3,
+          .compute_ms = cost.compute * 1e3,
+          .flash_bytes_per_token = cost.flash_bytes,
+          .equation_1_tokens_per_second = 1 / cost.literal_token,
+          .steady_tokens_per_second = 1 / cost.steady_token};
 }
 
-std::string row_of(const json& cost, bool chosen) {
-  const auto bytes = [&](const char* key) { return format_bytes(cost[key].get<double>()); };
-  const auto number = [&](const char* key) { return cost[key].get<double>(); };
-  return fmt::format("  {:>3} {:>9} {:>9} {:>5.1f} % {:>9.3g} {:>9.3g} {:>9.3g} {:>9} {:>8.3g} {:>8.3g}{}\n",
-                     cost["layer_group"].get<int>(), bytes("group_bytes"), bytes("cache_bytes"),
-                     100 * number("hits"), number("on_demand_ms"), number("preload_ms"), number("compute_ms"),
-                     bytes("flash_bytes_per_token"), number("equation_1_tokens_per_second"),
-                     number("steady_tokens_per_second"), chosen ? "  <-" : "");
-}
-
-}  // namespace
-
-Result<json> find_plan(const RunPlan& of, const PlanAssumptions& assumed) {
+CostModel model_of(const RunPlan& of, const PlanAssumptions& assumed, const Foretold& foretold,
+                   const PlanMachine& machine) {
   const Manifest& manifest = of.store.manifest();
-  const Config& config = of.config;
-  if (manifest.config.is_mixture()) {
-    TIERD_ASSIGN(const PlanMachine machine, measure_machine(of));
-    return find_mixture_plan(of, assumed, machine);
-  }
-  if (manifest.layout != Layout::channel_group) {
-    return Error{Code::unsupported, "tier-plan",
-                 fmt::format("is about layout channel-group, the store has layout {} (--config "
-                             "configs/activeflow.toml, or --set model.layout=channel-group)",
-                             name(manifest.layout))};
-  }
-  const uint64_t budget = of.memory.tiers.front().capacity;
-  const double asked = 1 - static_cast<double>(budget) / static_cast<double>(manifest.tensor_bytes);
-  TIERD_ASSIGN(const Foretold foretold,
-               Foretold::read(config, manifest, assumed.sparsity.value_or(std::max(0.0, asked))));
-
-  TIERD_ASSIGN(const PlanMachine machine, measure_machine(of));
+  const auto& memory = of.memory.tiers.front();
   CostModel model{.layers = manifest.config.n_layers,
                   .operators = operators_of(of, assumed, foretold),
                   .memory_rate = machine.memory_rate,
@@ -156,137 +127,182 @@ Result<json> find_plan(const RunPlan& of, const PlanAssumptions& assumed) {
     if (whole && is_cut_into<Rows>(site.cut) && site.alias_of == kNoSite)
       model.head_bytes += site.tensor_bytes();
   }
-  const double cache_bytes =
-      static_cast<double>(of.memory.tiers.front().arena) - static_cast<double>(model.head_bytes);
-  model.fixed_bytes = budget - of.memory.tiers.front().arena - of.memory.tiers.front().staging;
+  model.fixed_bytes = memory.capacity - memory.arena - memory.staging;
   model.hits = assumed.hits;
+  return model;
+}
 
-  const CostChoice choice =
-      choose_fastest(model, budget, manifest.tensor_bytes, assumed.sparsity, assumed.least_gain);
-  const CostEstimate& chosen = choice.chosen;
-  TIERD_TRY(read_rates(of, model.operators));
-  const bool by_rate = manifest.config.channel_order;
-  const double ahead = by_rate ? number_of(config.predictor.settings, "missing_ahead", kMissingAhead) : 0;
-  const CacheAwareRun run = {cache_bytes, chosen.sparsity, by_rate, ahead};
-  const CacheAwareCost aware = cache_aware_cost(model, run);
-  const double lossless = lossless_token(model, budget);
-  const bool by_mask = aware.steady_token < chosen.steady_token;
-  const char* const mask = by_mask ? "cache-aware" : "largest";
-  const double lossy = by_mask ? aware.steady_token : chosen.steady_token;
-  json found = {{"model", manifest.config.name},
-                {"tensor_bytes", manifest.tensor_bytes},
-                {"budget_bytes", budget},
-                {"fixed_bytes", model.fixed_bytes + model.head_bytes},
-                {"sparsity_from", assumed.sparsity ? "--sparsity" : "1 - budget / weights"},
-                {"hits_from", model.hits ? "--hits" : "the share in memory"},
-                {"similarity_from", assumed.similarity ? "--similarity"
-                                    : foretold.known() ? "the predictor's tables"
-                                                       : "the paper"},
-                {"operators", json::array()},
-                {"groups", json::array()},
-                {"chosen", to_json(chosen)},
-                {"why", choice.why},
-                {"mask", mask},
-                {"lossless_tokens_per_second", 1 / lossless},
-                {"fastest", lossless < lossy ? "lossless" : mask},
-                {"store_layer_group", manifest.layer_group},
-                {"tier", of.tiers.memories.front().config.name},
-                {"store_given", is_store(config.model)}};
-  add_cache_aware(found, aware, run);
-  add_machine(found, machine);
+std::vector<OperatorFigures> operator_figures(const CostModel& model, uint32_t group) {
+  std::vector<OperatorFigures> operators;
   for (const ChannelOperator& each : model.operators) {
-    found["operators"].push_back(
-        {{"name", each.name},
-         {"channel_bytes", each.channel_bytes},
-         {"small_bytes_per_second", model.flash.rate(each.channel_bytes, each.aligned)},
-         {"large_bytes_per_second",
-          model.flash.rate(each.channel_bytes * std::max(1u, chosen.group), each.aligned)},
-         {"similarity", each.similarity ? json(*each.similarity) : json(nullptr)}});
+    operators.push_back(
+        {.name = each.name,
+         .channel_bytes = each.channel_bytes,
+         .small_bytes_per_second = model.flash.rate(each.channel_bytes, each.aligned),
+         .large_bytes_per_second = model.flash.rate(each.channel_bytes * std::max(1u, group), each.aligned),
+         .similarity = each.similarity});
   }
-  std::vector<uint32_t> groups(std::begin(kShownGroups), std::end(kShownGroups));
-  for (const uint32_t other : {chosen.group, manifest.layer_group}) {
-    if (std::ranges::find(groups, other) == groups.end()) groups.push_back(other);
-  }
-  std::ranges::sort(groups);
+  return operators;
+}
+
+// Adds the costs of some numbers of layers, of the chosen one, and of the store's.
+void add_groups(const CostModel& model, const CostEstimate& chosen, DensePlan& found) {
+  std::set<uint32_t> groups(std::begin(kShownGroups), std::end(kShownGroups));
+  groups.insert({chosen.group, found.store_layer_group});
   for (const uint32_t group : groups) {
     if (group > model.layers) continue;
-    if (const auto cost = estimate_cost(model, budget, chosen.sparsity, group)) {
-      found["groups"].push_back(to_json(*cost));
-      if (group == manifest.layer_group) found["of_store"] = to_json(*cost);
-    }
+    const auto cost = estimate_cost(model, found.budget_bytes, chosen.sparsity, group);
+    if (!cost) continue;
+    found.groups.push_back(group_figures(*cost));
+    if (group == found.store_layer_group) found.of_store = found.groups.back();
   }
+}
+
+// Adds the cost under a cache-aware mask, and names the fastest way.
+Status add_fastest(const RunPlan& of, CostModel& model, const CostEstimate& chosen, DensePlan& found) {
+  TIERD_TRY(read_rates(of, model.operators));
+  const bool by_rate = of.store.manifest().config.channel_order;
+  const CacheAwareRun run = {
+      .cache_bytes =
+          static_cast<double>(of.memory.tiers.front().arena) - static_cast<double>(model.head_bytes),
+      .sparsity = chosen.sparsity,
+      .by_rate = by_rate,
+      .ahead = by_rate ? number_of(of.config.predictor.settings, "missing_ahead", kMissingAhead) : 0};
+  const CacheAwareCost aware = cache_aware_cost(model, run);
+  add_cache_aware(found, aware, run);
+  const double lossless = lossless_token(model, found.budget_bytes);
+  found.mask = aware.steady_token < chosen.steady_token ? "cache-aware" : "largest";
+  found.lossless_tokens_per_second = 1 / lossless;
+  found.fastest = lossless < std::min(aware.steady_token, chosen.steady_token) ? "lossless" : found.mask;
+  return {};
+}
+
+Result<DensePlan> find_dense_plan(const RunPlan& of, const PlanAssumptions& assumed) {
+  const Manifest& manifest = of.store.manifest();
+  DensePlan found;
+  found.model = manifest.config.name;
+  found.tensor_bytes = manifest.tensor_bytes;
+  found.budget_bytes = of.memory.tiers.front().capacity;
+  found.store_layer_group = manifest.layer_group;
+  found.tier = of.tiers.memories.front().config.name;
+  found.store_given = is_store(of.config.model);
+  const double required =
+      1 - static_cast<double>(found.budget_bytes) / static_cast<double>(found.tensor_bytes);
+  TIERD_ASSIGN(const Foretold foretold,
+               Foretold::read(of.config, manifest, assumed.sparsity.value_or(std::max(0.0, required))));
+  found.sparsity_from = assumed.sparsity ? "--sparsity" : "1 - budget / weights";
+  found.hits_from = assumed.hits ? "--hits" : "the share in memory";
+  found.similarity_from = assumed.similarity ? "--similarity"
+                          : foretold.known() ? "the predictor's tables"
+                                             : "the paper";
+  TIERD_ASSIGN(const PlanMachine machine, measure_machine(of));
+  add_machine(found, machine);
+  CostModel model = model_of(of, assumed, foretold, machine);
+  found.fixed_bytes = model.fixed_bytes + model.head_bytes;
+  const CostChoice choice =
+      choose_fastest(model, found.budget_bytes, found.tensor_bytes, assumed.sparsity, assumed.least_gain);
+  found.chosen = group_figures(choice.chosen);
+  found.why = choice.why;
+  TIERD_TRY(add_fastest(of, model, choice.chosen, found));
+  found.operators = operator_figures(model, choice.chosen.group);
+  add_groups(model, choice.chosen, found);
   return found;
 }
 
-namespace {
-
-bool is_cache_aware(const json& found) {
-  return found["mask"] == "cache-aware";
+std::string bytes_text(uint64_t bytes) {
+  return format_bytes(static_cast<double>(bytes));
 }
 
-// Returns the layers of a group in the store that the plan asks for.
-int group_of(const json& found) {
-  return is_cache_aware(found) ? 1 : std::max(found["chosen"]["layer_group"].get<int>(), 1);
-}
-
-}  // namespace
-
-std::string plan_text(const json& found) {
-  if (found.contains("mixture")) return mixture_plan_text(found);
-  std::string text = fmt::format(
-      "{}, {} of weights, {} of memory, of it {} for other things than channels\n",
-      found["model"].get<std::string>(), format_bytes(found["tensor_bytes"].get<double>()),
-      format_bytes(found["budget_bytes"].get<double>()), format_bytes(found["fixed_bytes"].get<double>()));
-  text += machine_text(found);
-  text += "\n  operator   channel       alone    together  foretold\n";
-  for (const json& each : found["operators"]) {
-    text += fmt::format("  {:<8} {:>9} {:>11} {:>11} {:>9}\n", each["name"].get<std::string>(),
-                        format_bytes(each["channel_bytes"].get<double>()),
-                        format_rate(each["small_bytes_per_second"].get<double>()),
-                        format_rate(each["large_bytes_per_second"].get<double>()),
-                        each["similarity"].is_null()
-                            ? "no"
-                            : fmt::format("{:.1f} %", 100 * each["similarity"].get<double>()));
+std::string operators_text(const DensePlan& found) {
+  std::string text = "\n  operator   channel       alone    together  foretold\n";
+  for (const OperatorFigures& each : found.operators) {
+    text += fmt::format("  {:<8} {:>9} {:>11} {:>11} {:>9}\n", each.name, bytes_text(each.channel_bytes),
+                        format_rate(each.small_bytes_per_second), format_rate(each.large_bytes_per_second),
+                        each.similarity ? fmt::format("{:.1f} %", 100 * *each.similarity) : "no");
   }
-  text += fmt::format("  foretold: from {}; hits: {}\n", found["similarity_from"].get<std::string>(),
-                      found["hits_from"].get<std::string>());
-  text += fmt::format("\nsparsity {:.3g} ({})\n", found["sparsity"].get<double>(),
-                      found["sparsity_from"].get<std::string>());
-  text +=
+  return text + fmt::format("  foretold: from {}; hits: {}\n", found.similarity_from, found.hits_from);
+}
+
+std::string groups_text(const DensePlan& found) {
+  std::string text =
       "    N  channels     cache    hits  on demand     ahead   compute   flash a    eq. 1   steady\n"
       "       of group                    ms a group        ms        ms     token  tokens/s\n";
-  const int chosen = found["chosen"]["layer_group"].get<int>();
-  for (const json& cost : found["groups"]) text += row_of(cost, cost["layer_group"].get<int>() == chosen);
-  text += fmt::format("N = {}: {}\n", chosen, found["why"].get<std::string>());
-  text += cache_aware_text(found);
-  const double lossless = found["lossless_tokens_per_second"].get<double>();
-  text +=
-      found["fastest"] == "lossless"
-          ? fmt::format(
-                "Lossless is faster here: {:.3g} tokens/s (--config configs/hybrid.toml), and it "
-                "leaves nothing out\n",
-                lossless)
-          : fmt::format("Lossless would write {:.3g} tokens/s (--config configs/hybrid.toml)\n", lossless);
-  text += "\n  ";
-  if (is_cache_aware(found)) {
+  for (const LayerGroupFigures& cost : found.groups) {
+    text += fmt::format(
+        "  {:>3} {:>9} {:>9} {:>5.1f} % {:>9.3g} {:>9.3g} {:>9.3g} {:>9} {:>8.3g} {:>8.3g}{}\n",
+        cost.layer_group, format_bytes(cost.group_bytes), format_bytes(cost.cache_bytes), 100 * cost.hits,
+        cost.on_demand_ms, cost.preload_ms, cost.compute_ms, format_bytes(cost.flash_bytes_per_token),
+        cost.equation_1_tokens_per_second, cost.steady_tokens_per_second,
+        cost.layer_group == found.chosen.layer_group ? "  <-" : "");
+  }
+  return text + fmt::format("N = {}: {}\n", found.chosen.layer_group, found.why);
+}
+
+// Returns the flags for tierd, and whether a given store would have to be another.
+std::string settings_text(const DensePlan& found) {
+  std::string text = "\n  ";
+  if (found.is_cache_aware()) {
     text += cache_aware_settings_text(found);
   } else {
     text += fmt::format(
         "--set predictor.sparsity={:.3g} --set predictor.mask=largest --set cache.name=context-lfu --set "
         "tiers.dram.staging={}",
-        found["sparsity"].get<double>(), static_cast<uint64_t>(found["chosen"]["group_bytes"].get<double>()));
-    if (chosen == 0) text += " --set predictor.ahead=none";
+        found.sparsity, static_cast<uint64_t>(found.chosen.group_bytes));
+    if (found.chosen.layer_group == 0) text += " --set predictor.ahead=none";
   }
-  const int group = group_of(found);
-  if (!found["store_given"].get<bool>()) {
+  const uint32_t group = found.is_cache_aware() ? 1 : std::max(found.chosen.layer_group, 1u);
+  if (!found.store_given) {
     text += fmt::format(" --set model.layer_group={}", group);
-  } else if (group != found["store_layer_group"].get<int>()) {
+  } else if (group != found.store_layer_group) {
     text += fmt::format(
         "\n  (this store has groups of {}; tier-convert --layout channel-group --layer-group {} makes "
         "another)",
-        found["store_layer_group"].get<int>(), group);
+        found.store_layer_group, group);
   }
   return text + "\n";
+}
+
+std::string text_of(const DensePlan& found) {
+  const std::string lossless =
+      found.is_lossless()
+          ? fmt::format(
+                "Lossless is faster here: {:.3g} tokens/s (--config configs/hybrid.toml), and it "
+                "leaves nothing out\n",
+                found.lossless_tokens_per_second)
+          : fmt::format("Lossless would write {:.3g} tokens/s (--config configs/hybrid.toml)\n",
+                        found.lossless_tokens_per_second);
+  return fmt::format("{}, {} of weights, {} of memory, of it {} for other things than channels\n",
+                     found.model, bytes_text(found.tensor_bytes), bytes_text(found.budget_bytes),
+                     bytes_text(found.fixed_bytes)) +
+         machine_text(found) + operators_text(found) +
+         fmt::format("\nsparsity {:.3g} ({})\n", found.sparsity, found.sparsity_from) + groups_text(found) +
+         cache_aware_text(found) + lossless + settings_text(found);
+}
+std::string text_of(const MixturePlan& found) {
+  return mixture_plan_text(found);
+}
+
+}  // namespace
+
+Result<FoundPlan> find_plan(const RunPlan& of, const PlanAssumptions& assumed) {
+  const Manifest& manifest = of.store.manifest();
+  if (manifest.config.is_mixture()) {
+    TIERD_ASSIGN(const PlanMachine machine, measure_machine(of));
+    TIERD_ASSIGN(MixturePlan found, find_mixture_plan(of, assumed, machine));
+    return FoundPlan(std::move(found));
+  }
+  if (manifest.layout != Layout::channel_group) {
+    return Error{Code::unsupported, "tier-plan",
+                 fmt::format("is about layout channel-group, the store has layout {} (--config "
+                             "configs/activeflow.toml, or --set model.layout=channel-group)",
+                             name(manifest.layout))};
+  }
+  TIERD_ASSIGN(DensePlan found, find_dense_plan(of, assumed));
+  return FoundPlan(std::move(found));
+}
+
+std::string plan_text(const FoundPlan& found) {
+  return std::visit([](const auto& plan) { return text_of(plan); }, found);
 }
 
 }  // namespace tierd

@@ -2,11 +2,11 @@
 // measured rates of this machine's disk and memory.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
 #include "core/run/run_plan.h"
+#include "tools/lab/plan/plan_figures.h"
 
 namespace tierd {
 
@@ -22,9 +22,9 @@ struct PlanAssumptions {
 // a mixture in any layout; its budget, tables and store are those that the run will have. Errors: unsupported
 // for another layout, no_space where not even one layer's channels fit, those of the measurements and of the
 // predictor's tables.
-Result<nlohmann::json> find_plan(const RunPlan& of, const PlanAssumptions& assumed);
+Result<FoundPlan> find_plan(const RunPlan& of, const PlanAssumptions& assumed);
 
 // Ends with the flags that tierd takes for the plan.
-std::string plan_text(const nlohmann::json& found);
+std::string plan_text(const FoundPlan& found);
 
 }  // namespace tierd

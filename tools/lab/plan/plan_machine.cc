@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "core/base/units.h"
 #include "core/system/cores.h"
 #include "tiers/compute/memory_bandwidth.h"
@@ -11,8 +9,6 @@
 
 namespace tierd {
 namespace {
-
-using nlohmann::json;
 
 constexpr double kMemorySeconds = 0.3;
 constexpr uint64_t kMemoryBytes = uint64_t{256} << 20;
@@ -46,22 +42,19 @@ Result<PlanMachine> measure_machine(const RunPlan& plan) {
   return PlanMachine{memory_rate, ReadCurve(std::move(points)), static_cast<double>(kSmallestRead) / alone};
 }
 
-void add_machine(json& found, const PlanMachine& machine) {
-  found["memory_bytes_per_second"] = machine.memory_rate;
-  found["first_read_ms"] = machine.first_read * 1e3;
-  found["flash"] = json::array();
+void add_machine(PlanFigures& found, const PlanMachine& machine) {
+  found.memory_bytes_per_second = machine.memory_rate;
+  found.first_read_ms = machine.first_read * 1e3;
   for (const ReadCurve::Point& point : machine.flash.points())
-    found["flash"].push_back({{"read_bytes", point.bytes}, {"bytes_per_second", point.bytes_per_second}});
+    found.flash.push_back({point.bytes, point.bytes_per_second});
 }
 
-std::string machine_text(const json& found) {
-  std::string text = fmt::format("measured: DRAM {}; flash, random reads:",
-                                 format_rate(found["memory_bytes_per_second"].get<double>()));
-  for (const json& point : found["flash"]) {
-    text += fmt::format(" {} KiB {:.2f}", point["read_bytes"].get<uint64_t>() >> 10,
-                        point["bytes_per_second"].get<double>() / 1e9);
-  }
-  return text + fmt::format(" GB/s, one alone {:.3g} ms\n", found["first_read_ms"].get<double>());
+std::string machine_text(const PlanFigures& found) {
+  std::string text =
+      fmt::format("measured: DRAM {}; flash, random reads:", format_rate(found.memory_bytes_per_second));
+  for (const ReadSpeedFigures& point : found.flash)
+    text += fmt::format(" {} KiB {:.2f}", point.read_bytes >> 10, point.bytes_per_second / 1e9);
+  return text + fmt::format(" GB/s, one alone {:.3g} ms\n", found.first_read_ms);
 }
 
 }  // namespace tierd

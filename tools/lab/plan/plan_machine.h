@@ -1,11 +1,11 @@
 // The measurements of the machine that a plan needs.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "core/base/read_curve.h"
 #include "core/run/run_plan.h"
+#include "tools/lab/plan/plan_figures.h"
 
 namespace tierd {
 
@@ -20,9 +20,9 @@ struct PlanMachine {
 Result<PlanMachine> measure_machine(const RunPlan& plan);
 
 // Adds the measurements to a plan.
-void add_machine(nlohmann::json& found, const PlanMachine& machine);
+void add_machine(PlanFigures& found, const PlanMachine& machine);
 // Returns "measured: DRAM 40 GB/s; flash, random reads: 4 KiB 0.5 ... GB/s, one alone 0.1 ms" from the fields
 // of add_machine.
-std::string machine_text(const nlohmann::json& found);
+std::string machine_text(const PlanFigures& found);
 
 }  // namespace tierd

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "core/base/log.h"
 #include "core/base/progress.h"
 #include "core/base/standard_streams.h"
+#include "core/report/figure_json.h"
 #include "tools/command_line/command_line.h"
 #include "tools/command_line/exit_code.h"
 #include "tools/command_line/text_file.h"
@@ -106,16 +106,16 @@ Result<bool> reproduce_all(const Options& options) {
     TIERD_ASSIGN(reproduced.emplace_back(), reproduce(std::move(paper), options.seed, progress));
   }
   if (progress.shown()) progress.finish();
-  const nlohmann::json report = reproduced_json(reproduced, options.seed);
+  const ReproducedFigures report = reproduced_figures(reproduced, options.seed);
   if (plot) TIERD_TRY(plot->write(picture_script(report, plot->kind())));
-  if (!options.json.empty()) TIERD_TRY(write_text_file(options.json, report.dump(2) + "\n"));
+  if (!options.json.empty()) TIERD_TRY(write_text_file(options.json, figures_json(report).dump(2) + "\n"));
   TIERD_TRY(write_output(reproduced_markdown(report)));
   if (!options.quiet) {
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     say(fmt::format("tier-reproduce: {} run{} in {:.1f} s, {:.1f} s of a processor", runs,
                     runs == 1 ? "" : "s", took.count(), static_cast<double>(std::clock()) / CLOCKS_PER_SEC));
   }
-  return report["passed"] == report["judged"];
+  return report.passed == report.judged;
 }
 
 int run(int argc, char** argv) {

@@ -4,13 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <array>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 namespace tierd {
 namespace {
-
-using nlohmann::json;
 
 Result<double> figure_of(const Row& row, const std::string& run, const std::map<std::string, Figures>& runs) {
   const Figures& figures = runs.at(run);
@@ -23,91 +20,79 @@ Result<double> figure_of(const Row& row, const std::string& run, const std::map<
       fmt::format("run {} has no figure '{}'; there are {}", run, row.figure, fmt::join(names, ", "))};
 }
 
-template <class T>
-json known(const std::optional<T>& value) {
-  return value ? json(*value) : json();
-}
-
-std::string number(const json& value) {
-  return value.is_null() ? std::string() : fmt::format("{:.4g}", value.get<double>());
+std::string number(const std::optional<double>& value, std::string_view unit = {}) {
+  return value ? fmt::format("{:.4g}{}", *value, unit) : std::string();
 }
 
 // Returns the values with which the row passes.
-std::string bounds(const json& row) {
-  if (row["kind"] == "N") return "";
-  if (row["least"].is_null() && row["most"].is_null())
-    return fmt::format("±{:.3g} %", row["tolerance_percent"].get<double>());
-  if (row["most"].is_null()) return "≥ " + number(row["least"]);
-  if (row["least"].is_null()) return "≤ " + number(row["most"]);
-  return number(row["least"]) + " to " + number(row["most"]);
+std::string bounds(const RowFigures& row) {
+  if (row.kind == RowKind::none) return "";
+  if (!row.least && !row.most) return fmt::format("±{:.3g} %", row.tolerance_percent);
+  if (!row.most) return "≥ " + number(row.least);
+  if (!row.least) return "≤ " + number(row.most);
+  return number(row.least) + " to " + number(row.most);
 }
 
-std::string verdict(const json& row) {
-  if (row["kind"] == "N") return "not judged";
-  return row["passes"].get<bool>() ? "passes" : "**misses**";
+std::string verdict(const RowFigures& row) {
+  return !row.passes ? "not judged" : *row.passes ? "passes" : "**misses**";
 }
 
-std::string table(const json& paper) {
-  std::string text = fmt::format("## {}\n\n", paper["paper"].get<std::string>());
+std::string table(const PaperFigures& paper) {
+  std::string text = fmt::format("## {}\n\n", paper.paper);
   text +=
       "| what | of | paper | ours | error | kind | may be | | |\n|---|---|---:|---:|---:|---|---|---|---|\n";
-  for (const json& row : paper["rows"]) {
-    const auto word = [&](const char* key) { return row[key].get<std::string>(); };
-    const std::string unit = word("unit").empty() ? "" : " " + word("unit");
-    const std::string error =
-        row["error_percent"].is_null() ? "" : fmt::format("{:+.1f} %", row["error_percent"].get<double>());
-    const auto with_unit = [&](const char* key) {
-      return row[key].is_null() ? std::string() : number(row[key]) + unit;
-    };
-    text += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", word("what"), word("source"),
-                        with_unit("paper"), with_unit("ours"), error, word("kind"), bounds(row), verdict(row),
-                        word("why"));
+  for (const RowFigures& row : paper.rows) {
+    const std::string unit = row.unit.empty() ? "" : " " + row.unit;
+    const std::string error = row.error_percent ? fmt::format("{:+.1f} %", *row.error_percent) : "";
+    text += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", row.what, row.source,
+                        number(row.paper, unit), number(row.ours, unit), error, name(row.kind), bounds(row),
+                        verdict(row), row.why);
   }
   return text + "\n";
 }
 
-struct Count {
-  uint64_t rows = 0;
-  uint64_t passed = 0;
-};
-
-// The name of a kind's counts in the report, [RowKind].
-constexpr std::array<const char*, kRowKinds> kCountNames = {"identities", "predictions", "orders", "fits",
-                                                            "not_reproducible"};
-
-// Counts the rows of each kind, and all judged ones.
-void add_counts(const std::array<Count, kRowKinds>& counts, json& report) {
-  Count judged;
-  for (size_t kind = 0; kind < kRowKinds; ++kind) {
-    json& count = report["counts"][kCountNames[kind]];
-    count["rows"] = counts[kind].rows;
-    if (static_cast<RowKind>(kind) == RowKind::none) continue;
-    count["passed"] = counts[kind].passed;
-    judged.rows += counts[kind].rows;
-    judged.passed += counts[kind].passed;
-  }
-  report["judged"] = judged.rows;
-  report["passed"] = judged.passed;
+// Predictions are first and separate: no other kind is evidence.
+std::string summary(const ReproducedFigures& report) {
+  const auto line = [](const char* name, const CountFigures& count) {
+    return fmt::format("- {}, {} {}, ", name, count.rows, count.rows == 1 ? "row" : "rows");
+  };
+  const auto judged = [&](const char* name, const CountFigures& count) {
+    return line(name, count) + fmt::format("{} pass\n", count.passed.value_or(0));
+  };
+  const auto& [identities, predictions, orders, fits, not_reproducible] = report.counts;
+  return fmt::format("{} prediction{}, {} pass.\n\n", predictions.rows, predictions.rows == 1 ? "" : "s",
+                     predictions.passed.value_or(0)) +
+         judged("O, orders", orders) + judged("F, fits", fits) + judged("I, identities", identities) +
+         line("N, not reproducible", not_reproducible) + fmt::format("not judged\n\nSeed {}.\n", report.seed);
 }
 
-// Predictions are first and separate: no other kind is evidence.
-std::string summary(const json& report) {
-  const auto count = [&](const char* kind, const char* of) {
-    return report["counts"][kind][of].get<uint64_t>();
-  };
-  const auto line = [&](const char* name, const char* kind) {
-    const uint64_t rows = count(kind, "rows");
-    return fmt::format("- {}, {} {}, ", name, rows, rows == 1 ? "row" : "rows");
-  };
-  const auto judged = [&](const char* name, const char* kind) {
-    return line(name, kind) + fmt::format("{} pass\n", count(kind, "passed"));
-  };
-  const uint64_t predictions = count("predictions", "rows");
-  return fmt::format("{} prediction{}, {} pass.\n\n", predictions, predictions == 1 ? "" : "s",
-                     count("predictions", "passed")) +
-         judged("O, orders", "orders") + judged("F, fits", "fits") + judged("I, identities", "identities") +
-         line("N, not reproducible", "not_reproducible") +
-         fmt::format("not judged\n\nSeed {}.\n", report["seed"].get<uint64_t>());
+RowFigures row_figures(const Row& row, const Outcome& outcome) {
+  return {.what = row.what,
+          .source = row.source,
+          .unit = row.unit,
+          .paper = row.paper,
+          .ours = outcome.ours,
+          .error_percent = outcome.error,
+          .kind = row.kind,
+          .tolerance_percent = row.tolerance,
+          .least = row.least,
+          .most = row.most,
+          .runs = row.runs,
+          .figure = row.figure,
+          .over = row.over,
+          .against = row.against,
+          .passes = row.kind != RowKind::none ? std::optional(outcome.passes) : std::nullopt,
+          .why = row.why};
+}
+
+// Counts a row among those of its kind and, if it is judged, among all.
+void count(const RowFigures& row, ReproducedFigures& report) {
+  CountFigures& kind = report.counts.of(row.kind);
+  ++kind.rows;
+  if (!row.passes) return;
+  ++report.judged;
+  report.passed += *row.passes ? 1 : 0;
+  *kind.passed += *row.passes ? 1 : 0;
 }
 
 }  // namespace
@@ -137,50 +122,35 @@ Result<Outcome> judge(const Row& row, const std::map<std::string, Figures>& runs
   return outcome;
 }
 
-json reproduced_json(const std::vector<Reproduced>& papers, uint64_t seed) {
-  json report = {{"clock", "model"}, {"seed", seed}, {"papers", json::array()}};
-  std::array<Count, kRowKinds> counts = {};
+CountFigures& KindFigures::of(RowKind kind) {
+  constexpr std::array<CountFigures KindFigures::*, kRowKinds> kMembers = {
+      &KindFigures::identities, &KindFigures::predictions, &KindFigures::orders, &KindFigures::fits,
+      &KindFigures::not_reproducible};
+  return this->*kMembers[static_cast<size_t>(kind)];
+}
+
+ReproducedFigures reproduced_figures(const std::vector<Reproduced>& papers, uint64_t seed) {
+  ReproducedFigures report;
+  report.seed = seed;
   for (const Reproduced& of : papers) {
-    json rows = json::array();
+    PaperFigures paper{.paper = of.reproduction.paper, .rows = {}, .runs = of.runs};
     for (size_t i = 0; i < of.outcomes.size(); ++i) {
-      const Row& row = of.reproduction.rows[i];
-      const Outcome& outcome = of.outcomes[i];
-      const bool judged = row.kind != RowKind::none;
-      Count& count = counts[static_cast<size_t>(row.kind)];
-      ++count.rows;
-      count.passed += judged && outcome.passes ? 1 : 0;
-      rows.push_back({{"what", row.what},
-                      {"source", row.source},
-                      {"unit", row.unit},
-                      {"paper", known(row.paper)},
-                      {"ours", known(outcome.ours)},
-                      {"error_percent", known(outcome.error)},
-                      {"kind", name(row.kind)},
-                      {"tolerance_percent", row.tolerance},
-                      {"least", known(row.least)},
-                      {"most", known(row.most)},
-                      {"runs", row.runs},
-                      {"figure", row.figure},
-                      {"over", row.over},
-                      {"against", row.against},
-                      {"passes", judged ? json(outcome.passes) : json()},
-                      {"why", row.why}});
+      paper.rows.push_back(row_figures(of.reproduction.rows[i], of.outcomes[i]));
+      count(paper.rows.back(), report);
     }
-    report["papers"].push_back(
-        {{"paper", of.reproduction.paper}, {"rows", std::move(rows)}, {"runs", of.runs}});
+    report.papers.push_back(std::move(paper));
   }
-  add_counts(counts, report);
   return report;
 }
 
-std::string reproduced_markdown(const json& report) {
+std::string reproduced_markdown(const ReproducedFigures& report) {
   std::string text = "# The papers' figures, by kernel and plugins in virtual time\n\n";
   text +=
       "Kind: P, a prediction, to which nothing was fitted; O, an order or a bound that the paper states "
       "without a figure; "
       "F, constants were fitted; I, what is given contains the answer; N, it cannot be reproduced. Only P is "
       "evidence.\n\n";
-  for (const json& paper : report["papers"]) text += table(paper);
+  for (const PaperFigures& paper : report.papers) text += table(paper);
   return text + summary(report);
 }
 

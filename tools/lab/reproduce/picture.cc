@@ -2,13 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <vector>
 
 namespace tierd {
 namespace {
-
-using nlohmann::json;
 
 struct Mark {
   std::string name;
@@ -17,21 +14,17 @@ struct Mark {
   double least = 1, most = 1;  // the accepted range
 };
 
-double ratio_of(const json& row, const char* key, double otherwise) {
-  return row[key].is_null() ? otherwise : row[key].get<double>() / row["paper"].get<double>();
-}
-
-std::vector<Mark> marks_of(const json& report) {
+std::vector<Mark> marks_of(const ReproducedFigures& report) {
   std::vector<Mark> marks;
-  for (const json& paper : report["papers"]) {
-    for (const json& row : paper["rows"]) {
-      if (row["paper"].is_null() || row["ours"].is_null() || row["paper"] == 0) continue;
-      const double tolerance = row["tolerance_percent"].get<double>() / 100;
-      marks.push_back({.name = row["what"].get<std::string>(),
-                       .kind = row["kind"].get<std::string>(),
-                       .ratio = row["ours"].get<double>() / row["paper"].get<double>(),
-                       .least = ratio_of(row, "least", 1 - tolerance),
-                       .most = ratio_of(row, "most", 1 + tolerance)});
+  for (const PaperFigures& paper : report.papers) {
+    for (const RowFigures& row : paper.rows) {
+      if (!row.paper || !row.ours || *row.paper == 0) continue;
+      const double tolerance = row.tolerance_percent / 100;
+      marks.push_back({.name = row.what,
+                       .kind = std::string(name(row.kind)),
+                       .ratio = *row.ours / *row.paper,
+                       .least = row.least ? *row.least / *row.paper : 1 - tolerance,
+                       .most = row.most ? *row.most / *row.paper : 1 + tolerance});
     }
   }
   return marks;
@@ -60,7 +53,7 @@ std::string terminal(PlotFile::Kind kind, size_t rows) {
 
 }  // namespace
 
-std::string picture_script(const json& report, PlotFile::Kind kind) {
+std::string picture_script(const ReproducedFigures& report, PlotFile::Kind kind) {
   const std::vector<Mark> marks = marks_of(report);
   std::string text = "# gnuplot FILE.gp > FILE.svg\n";
   text += fmt::format("set terminal {} noenhanced\n", terminal(kind, marks.size()));

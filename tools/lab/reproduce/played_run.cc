@@ -146,16 +146,16 @@ Counts counts_of(const Runtime& runtime) {
   return counts;
 }
 
-void add_stored(const Runtime& runtime, Figures& figures) {
+void add_stored(const Runtime& runtime, PlayedRunFigures& played, Figures& figures) {
   const Manifest& manifest = runtime.plan().store.manifest();
   const auto all = static_cast<double>(manifest.tensor_bytes);
   double networks = 0;
   for (const StoredSite* site : manifest.stored()) {
     networks += is_network(site->group) ? static_cast<double>(site->tensor_bytes()) : 0;
   }
-  figures["store_gb"] = all * kGb;
-  figures["network_gb"] = networks * kGb;
-  figures["network_percent"] = 100 * networks / all;
+  played.store_gb = all * kGb;
+  played.network_gb = networks * kGb;
+  played.network_percent = 100 * networks / all;
   const std::vector<Edition>& editions = runtime.plan().model.sites.editions;
   for (MemoryId memory = 1; memory <= runtime.residencies().size(); ++memory) {
     const Residency& residency = runtime.residencies()[memory - 1u];
@@ -170,7 +170,8 @@ void add_stored(const Runtime& runtime, Figures& figures) {
   }
 }
 
-void add_counted(const Counts& before, const Counts& after, double steps, Figures& figures) {
+void add_counted(const Counts& before, const Counts& after, double steps, PlayedRunFigures& played,
+                 Figures& figures) {
   for (size_t l = 0; l < after.links.size(); ++l) {
     const LinkCounters& now = after.links[l].counters;
     const LinkCounters& then = before.links[l].counters;
@@ -178,12 +179,21 @@ void add_counted(const Counts& before, const Counts& after, double steps, Figure
     figures[name + "_ms"] = static_cast<double>(now.busy_ns - then.busy_ns) * kMs / steps;
     figures[name + "_gb"] = static_cast<double>(now.bytes - then.bytes) * kGb / steps;
   }
-  const auto percent = [&](const char* name, uint64_t Counts::*part, uint64_t Counts::*whole) {
+  const auto percent = [&](uint64_t Counts::*part, uint64_t Counts::*whole) -> std::optional<double> {
     const auto of = static_cast<double>(after.*whole - before.*whole);
-    if (of > 0) figures[name] = 100 * static_cast<double>(after.*part - before.*part) / of;
+    if (of == 0) return std::nullopt;
+    return 100 * static_cast<double>(after.*part - before.*part) / of;
   };
-  percent("loaded_percent", &Counts::fetched, &Counts::used);
-  percent("foreseen_percent", &Counts::right, &Counts::foreseen);
+  played.loaded_percent = percent(&Counts::fetched, &Counts::used);
+  played.foreseen_percent = percent(&Counts::right, &Counts::foreseen);
+}
+
+// Adds the figures that have a value, by their names.
+void add_named(const PlayedRunFigures& played, Figures& figures) {
+  for_each_figure<PlayedRunFigures>([&](const auto& figure) {
+    const std::optional<double> value = played.*figure.member;
+    if (value) figures.emplace(figure.name, *value);
+  });
 }
 
 // A runtime, and the activity that it plays.
@@ -228,32 +238,33 @@ Result<Figures> figures_of(const DescribedRun& run) {
   TIERD_ASSIGN(const Played played, runtime_of(run, network));
   const std::unique_ptr<Runtime>& runtime = played.runtime;
   Engine& engine = runtime->engine();
+  PlayedRunFigures of_run;
   Figures figures;
   Steps steps(*runtime, run.sequences);
   TIERD_TRY(steps.begin());
   TIERD_TRY(steps.prompts(run.prompt));
   TIERD_TRY(steps.decode(run.warming));
-  figures["prompt_ms"] = static_cast<double>(engine.prefill_times().wall_ns) * kMs;
+  of_run.prompt_ms = static_cast<double>(engine.prefill_times().wall_ns) * kMs;
   engine.reset_times();
   network.begin(runtime->plan().model);
   const Counts before = counts_of(*runtime);
   TIERD_TRY(steps.decode(run.tokens));
   const StepTimes times = engine.decode_times();
   const auto counted = static_cast<double>(times.steps);
-  figures["step_ms"] = static_cast<double>(times.wall_ns) * kMs / counted;
-  figures["tokens_per_second"] = 1e3 * run.sequences / figures["step_ms"];
+  of_run.step_ms = static_cast<double>(times.wall_ns) * kMs / counted;
+  of_run.tokens_per_second = 1e3 * run.sequences / of_run.step_ms;
   if (run.text != 0) {
-    const double text_ms = run.text * figures["step_ms"];
-    figures["prompt_percent"] = 100 * figures["prompt_ms"] / (figures["prompt_ms"] + text_ms);
-    figures["text_tokens_per_second"] = 1e3 * run.sequences * run.text / (figures["prompt_ms"] + text_ms);
+    const double text_ms = run.text * of_run.step_ms;
+    of_run.prompt_percent = 100 * of_run.prompt_ms / (of_run.prompt_ms + text_ms);
+    of_run.text_tokens_per_second = 1e3 * run.sequences * run.text / (of_run.prompt_ms + text_ms);
   }
-  figures["compute_ms"] = static_cast<double>(times.compute_ns) * kMs / counted;
-  figures["network_ms"] = static_cast<double>(network.ns()) * kMs / counted;
-  add_counted(before, counts_of(*runtime), counted, figures);
-  add_stored(*runtime, figures);
+  of_run.compute_ms = static_cast<double>(times.compute_ns) * kMs / counted;
+  of_run.network_ms = static_cast<double>(network.ns()) * kMs / counted;
+  add_counted(before, counts_of(*runtime), counted, of_run, figures);
+  add_stored(*runtime, of_run, figures);
+  add_named(of_run, figures);
   for (const TierLink& link : runtime->links()) {
-    figures[link.to + "_used_percent"] +=
-        100 * figures[link.from + ">" + link.to + "_gb"] / figures["store_gb"];
+    figures[link.to + "_used_percent"] += 100 * figures[link.from + ">" + link.to + "_gb"] / of_run.store_gb;
   }
   for (const Tier& tier : runtime->plan().tiers.memories) {
     figures[tier.config.name + "_used_percent"] += figures[tier.config.name + "_percent"];

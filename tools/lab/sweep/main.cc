@@ -1,7 +1,7 @@
 // tier-sweep: measures the speed of a model at several values of a configuration's keys, and draws it.
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
+#include <algorithm>
 
 #include "core/base/standard_streams.h"
 #include "tools/command_line/exit_code.h"
@@ -16,12 +16,11 @@ namespace {
 
 int run(const SweepArguments& arguments) {
   if (const Status usable = check_sweep(arguments); !usable.ok()) return fail(usable.error(), kBadInput);
-  const nlohmann::json report = measure_sweep(arguments);
+  const SweepFigures report = measure_sweep(arguments);
   fmt::print("{}", sweep_text(report, arguments.format));
-  int code = 0;
-  for (const nlohmann::json& point : report["points"]) {
-    if (!point["error"].is_null()) code = kFailed;
-  }
+  const bool failed =
+      std::ranges::any_of(report.points, [](const PointFigures& point) { return point.error.has_value(); });
+  const int code = failed ? kFailed : 0;
   if (!arguments.plot) return code;
   const auto picture = picture_of(report);
   if (!picture.ok()) return fail(picture.error(), kFailed);

@@ -6,7 +6,6 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "core/base/units.h"
@@ -14,7 +13,6 @@
 namespace tierd {
 namespace {
 
-using nlohmann::json;
 using XAxis = Picture::XAxis;
 using Line = Picture::Line;
 using Mark = Picture::Mark;
@@ -44,41 +42,32 @@ struct Reading {
   std::optional<double> (*read)(std::string_view) = nullptr;  // NULL: they are names
   const char* unit = "";
 };
-Reading reading_of(const json& values) {
+Reading reading_of(const std::vector<std::string>& values) {
   constexpr std::array kReadings = {Reading{plain_number, ""}, Reading{percent, ", %"},
                                     Reading{gigabytes, ", GB"}};
   for (const Reading& reading : kReadings) {
-    const auto reads = [&](const json& value) {
-      return reading.read(value.get_ref<const std::string&>()).has_value();
-    };
-    if (std::all_of(values.begin(), values.end(), reads)) return reading;
+    const auto reads = [&](const std::string& value) { return reading.read(value).has_value(); };
+    if (std::ranges::all_of(values, reads)) return reading;
   }
   return {};
 }
 
-Mark mark_of(const json& point) {
-  const json& test = point["tests"].back();
-  const json& token = test["per_token"];
-  const json& rate = test["tokens_per_second"];
-  const auto number = [](const json& value) { return value.get<double>(); };
-  const auto ms = [&](const json& tokens_per_second) {
-    return number(tokens_per_second) > 0 ? 1e3 / number(tokens_per_second) : 0;
+Mark mark_of(const TestFigures& test) {
+  const TokenFigures& token = test.per_token;
+  const auto ms = [](double tokens_per_second) {
+    return tokens_per_second > 0 ? 1e3 / tokens_per_second : 0;
   };
   Mark mark;
-  mark.ms = number(token["step_ms"]);
-  mark.blocks = test["blocks"].get<uint64_t>();
-  mark.least_ms = std::min(mark.ms, ms(rate["most"]));
-  mark.most_ms = std::max(mark.ms, ms(rate["least"]));
-  mark.compute_ms = number(token["compute_ms"]) + number(token["predictor_ms"]);
-  mark.flash_ms = number(token["stall_ms"]) + number(token["reading_ms"]);
-  mark.management_ms = number(token["management_ms"]);
-  mark.memory_bytes = number(test["memory"]["bytes"]);
-  mark.flash_bytes = number(token["read_bytes"]);
+  mark.ms = token.step_ms;
+  mark.blocks = test.blocks;
+  mark.least_ms = std::min(mark.ms, ms(test.tokens_per_second.most));
+  mark.most_ms = std::max(mark.ms, ms(test.tokens_per_second.least));
+  mark.compute_ms = token.compute_ms + token.predictor_ms;
+  mark.flash_ms = token.stall_ms + token.reading_ms;
+  mark.management_ms = token.management_ms;
+  mark.memory_bytes = test.memory.bytes;
+  mark.flash_bytes = token.read_bytes;
   return mark;
-}
-
-std::string name_or_several(const json& value) {
-  return value.is_string() ? value.get<std::string>() : "several";
 }
 
 Line& line_named(std::vector<Line>& lines, const std::string& name) {
@@ -88,37 +77,30 @@ Line& line_named(std::vector<Line>& lines, const std::string& name) {
 
 }  // namespace
 
-Result<Picture> picture_of(const json& report) {
-  const json& axes = report["sweep"];
-  const auto key = axes[0]["key"].get<std::string>();
-  const json& values = axes[0]["values"];
-  const bool several = axes.size() > 1;
+Result<Picture> picture_of(const SweepFigures& report) {
+  const auto& [key, values] = report.sweep.front();
   const Reading reading = reading_of(values);
   Picture picture;
   picture.axis =
       key == kBudgetKey ? XAxis::memory : (reading.read != nullptr ? XAxis::numbers : XAxis::names);
   picture.x_title = picture.axis == XAxis::memory ? "memory, the peak of the budget" : key + reading.unit;
-  for (const json& point : report["points"]) {
-    if (point["tests"].empty()) continue;
-    Mark mark = mark_of(point);
-    const json& value = point["values"][key];
-    mark.value = value.get<std::string>();
+  for (const PointFigures& point : report.points) {
+    if (point.tests.empty()) continue;
+    const TestFigures& test = point.tests.back();
+    Mark mark = mark_of(test);
+    mark.value = point.values.at(key);
     if (picture.axis == XAxis::memory) {
-      mark.x = point["run"]["budget"]["peak_bytes"].get<double>();
+      mark.x = static_cast<double>(point.run->budget.peak_bytes.value_or(0));
     } else if (reading.read != nullptr) {
       mark.x = *reading.read(mark.value);
     } else {
-      mark.x = static_cast<double>(std::find(values.begin(), values.end(), value) - values.begin());
+      mark.x = static_cast<double>(std::ranges::find(values, mark.value) - values.begin());
     }
     std::string name;
-    if (several) {
-      const auto second = axes[1]["key"].get<std::string>();
-      name = second + " " + name_or_several(point["values"][second]);
-    }
+    if (report.sweep.size() > 1) name = report.sweep[1].key + " " + point.values.at(report.sweep[1].key);
     line_named(picture.lines, name).marks.push_back(std::move(mark));
-    picture.title = fmt::format("{}, {}, commit {}", name_or_several(report["run"]["model"]),
-                                point["tests"].back()["test"].get<std::string>(),
-                                name_or_several(report["run"]["commit"]));
+    picture.title = fmt::format("{}, {}, commit {}", report.run->model.value_or("several"), test.test,
+                                report.run->commit.value_or("several"));
   }
   if (picture.lines.empty())
     return Error{Code::not_found, "--plot", "every point failed, there is no picture"};

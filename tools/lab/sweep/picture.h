@@ -4,11 +4,11 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "core/base/result.h"
+#include "tools/lab/sweep/sweep_figures.h"
 
 namespace tierd {
 
@@ -38,6 +38,6 @@ struct Picture {
 };
 
 // Returns a picture of the last test of every point that has not failed. Error: not_found if all have failed.
-Result<Picture> picture_of(const nlohmann::json& report);
+Result<Picture> picture_of(const SweepFigures& report);
 
 }  // namespace tierd

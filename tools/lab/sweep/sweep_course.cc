@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "core/engine/memory_plan.h"
 #include "core/run/strategy_choices.h"
@@ -32,7 +31,7 @@ class Point {
       TIERD_TRY(course_.load());
       layers_ = course_.runtime().plan().store.manifest().config.n_layers;
       for (Measurement& test : tests_) TIERD_TRY(course_.add_round(test));
-      run_ = run_json(arguments_, course_.subject());
+      run_ = run_figures(arguments_, course_.subject());
       return {};
     }();
     course_.unload();
@@ -46,12 +45,13 @@ class Point {
     course_.unload();
     return status;
   }
-  const MemoryUse& memory_use() const { return course_.memory_use(); }
+  const ProcessFigures& memory_use() const { return course_.memory_use(); }
+  const BenchRunFigures& run() const { return run_; }
 
-  nlohmann::json result() const {
-    nlohmann::json list = nlohmann::json::array();
-    for (const Measurement& test : tests_) list.push_back(test_json(test, layers_));
-    return {{"run", run_}, {"tests", list}};
+  std::vector<TestFigures> tests() const {
+    std::vector<TestFigures> list;
+    for (const Measurement& test : tests_) list.push_back(test_figures(test, layers_));
+    return list;
   }
 
  private:
@@ -65,7 +65,7 @@ class Point {
   const Arguments arguments_;
   Course course_;
   std::vector<Measurement> tests_;
-  nlohmann::json run_;
+  BenchRunFigures run_;
   uint32_t layers_ = 0;
 };
 
@@ -81,13 +81,50 @@ Status check(const Config& config, const RuntimeOptions& options) {
   return {};
 }
 
-// Returns the values in which both runs agree; null for those that differ.
-nlohmann::json common(const nlohmann::json& a, const nlohmann::json& b) {
-  if (a == b) return a;
-  if (!a.is_object() || !b.is_object()) return nullptr;
-  nlohmann::json both = nlohmann::json::object();
-  for (const auto& [key, value] : a.items()) both[key] = b.contains(key) ? common(value, b[key]) : nullptr;
-  return both;
+// Empties the values of `common` in which `other` differs; lists are kept.
+template <class V>
+void keep_common(V& common, const V& other) {
+  if constexpr (HasFigures<V>) {
+    for_each_figure<V>([&](const auto& figure) { keep_common(common.*figure.member, other.*figure.member); });
+  } else if constexpr (figures::is_map<V>) {
+    for (auto& [key, value] : common) {
+      if (other.contains(key))
+        keep_common(value, other.at(key));
+      else
+        value.reset();
+    }
+  } else if constexpr (figures::is_optional<V>) {
+    if constexpr (HasFigures<typename V::value_type>) {
+      if (common && other) return keep_common(*common, *other);
+      if (!other) common.reset();
+    } else if (common != other) {
+      common.reset();
+    }
+  }
+}
+
+// `error`: of the point; empty: it was measured.
+PointFigures point_figures(const Sweep& sweep, size_t i, const Point& measured,
+                           const std::optional<Error>& error) {
+  PointFigures point;
+  for (size_t a = 0; a < sweep.axes.size(); ++a) point.values[sweep.axes[a].key] = sweep.points[i].values[a];
+  if (error) {
+    point.error = error->line();
+    std::ranges::replace(*point.error, '\n', ';');
+  } else {
+    point.run = measured.run();
+    point.tests = measured.tests();
+  }
+  return point;
+}
+
+// Adds a point that was measured to what all of them share.
+void share(const BenchRunFigures& run, std::optional<BenchRunFigures>& common) {
+  if (common)
+    keep_common(*common, run);
+  else
+    common = run;
+  common->date = run.date;
 }
 
 }  // namespace
@@ -113,7 +150,7 @@ Status check_sweep(const SweepArguments& arguments) {
   return {};
 }
 
-nlohmann::json measure_sweep(const SweepArguments& arguments) {
+SweepFigures measure_sweep(const SweepArguments& arguments) {
   const Sweep& sweep = arguments.sweep;
   std::vector<std::unique_ptr<Point>> points;
   for (const SweepPoint& point : sweep.points) points.push_back(std::make_unique<Point>(arguments, point));
@@ -130,33 +167,19 @@ nlohmann::json measure_sweep(const SweepArguments& arguments) {
     if (const Status status = tell(i, points[i]->repeat_strays()); !status.ok()) errors[i] = status.error();
   }
 
-  nlohmann::json report = {{"run", nullptr},
-                           {"sweep", nlohmann::json::array()},
-                           {"points", nlohmann::json::array()},
-                           {"peer", nullptr}};
-  for (const SweepAxis& axis : sweep.axes)
-    report["sweep"].push_back({{"key", axis.key}, {"values", axis.values}});
-  MemoryUse memory;
+  SweepFigures report;
+  for (const SweepAxis& axis : sweep.axes) report.sweep.push_back({axis.key, axis.values});
+  ProcessFigures memory;
   for (size_t i = 0; i < points.size(); ++i) {
-    nlohmann::json point = {{"error", nullptr}, {"run", nullptr}, {"tests", nlohmann::json::array()}};
-    for (size_t a = 0; a < sweep.axes.size(); ++a)
-      point["values"][sweep.axes[a].key] = sweep.points[i].values[a];
-    if (errors[i]) {
-      std::string line = errors[i]->line();
-      std::replace(line.begin(), line.end(), '\n', ';');
-      point["error"] = line;
-    } else {
-      point.update(points[i]->result());
-      report["run"] = report["run"].is_null() ? point["run"] : common(report["run"], point["run"]);
-      report["run"]["date"] = point["run"]["date"];
-      const MemoryUse& use = points[i]->memory_use();
-      if (use.peak_rss_bytes > memory.peak_rss_bytes) memory = use;
-    }
-    report["points"].push_back(std::move(point));
+    const PointFigures& point = report.points.emplace_back(point_figures(sweep, i, *points[i], errors[i]));
+    if (!point.run) continue;
+    share(*point.run, report.run);
+    const ProcessFigures& use = points[i]->memory_use();
+    if (use.peak_rss_bytes > memory.peak_rss_bytes) memory = use;
   }
-  if (!report["run"].is_null()) {
-    report["run"]["set"] = arguments.overrides;
-    report["run"]["memory"] = memory_json(memory);
+  if (report.run) {
+    report.run->set = arguments.overrides;
+    report.run->memory = memory;
   }
   return report;
 }

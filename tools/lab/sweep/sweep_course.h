@@ -3,12 +3,12 @@
 
 #include <cstddef>
 #include <functional>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <vector>
 
 #include "core/base/result.h"
 #include "tools/lab/sweep/arguments.h"
+#include "tools/lab/sweep/sweep_figures.h"
 
 namespace tierd {
 
@@ -21,7 +21,7 @@ std::vector<std::optional<Error>> take_turns(size_t points, uint32_t rounds,
 // parameters. Returns the error of the first point that has one.
 Status check_sweep(const SweepArguments& arguments);
 
-// Returns the report, see tools/measurement/report.h. A point that fails appears with its error.
-nlohmann::json measure_sweep(const SweepArguments& arguments);
+// Returns the report. A point that fails appears with its error.
+SweepFigures measure_sweep(const SweepArguments& arguments);
 
 }  // namespace tierd

@@ -1,14 +1,14 @@
-// Formats the report of a sweep (tools/measurement/report.h) as text.
+// Formats the report of a sweep (sweep_figures.h) as text.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "tools/lab/sweep/sweep_figures.h"
 #include "tools/measurement/arguments.h"
 
 namespace tierd {
 
 // md: a table of the points. csv: a line for each test of each point, and for each point that failed.
-std::string sweep_text(const nlohmann::json& report, Format format);
+std::string sweep_text(const SweepFigures& report, Format format);
 
 }  // namespace tierd

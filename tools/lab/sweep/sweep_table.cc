@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <vector>
 
@@ -12,10 +11,8 @@
 namespace tierd {
 namespace {
 
-using nlohmann::json;
-
-std::string percent(const json& share) {
-  return fmt::format("{:.3g} %", 100 * share.get<double>());
+std::string percent(double share) {
+  return fmt::format("{:.3g} %", 100 * share);
 }
 
 // Columns that at least one test of a point needs.
@@ -25,22 +22,21 @@ struct Extras {
   bool loss = false;
 };
 
-Extras extras_of(const json& points) {
+Extras extras_of(const std::vector<PointFigures>& points) {
   Extras extras;
-  for (const json& point : points) {
-    for (const json& test : point["tests"]) {
-      for (const auto& [name, value] : test["cache"].items()) extras.gauges.insert(name);
-      if (test["prediction"].is_null()) continue;
-      extras.prediction = true;
-      extras.loss = extras.loss || !test["prediction"]["loss"].is_null();
+  for (const PointFigures& point : points) {
+    for (const TestFigures& test : point.tests) {
+      for (const auto& [name, value] : test.cache) extras.gauges.insert(name);
+      extras.prediction = extras.prediction || test.prediction;
+      extras.loss = extras.loss || (test.prediction && test.prediction->loss);
     }
   }
   return extras;
 }
 
-std::vector<std::string> columns(const json& axes, const Extras& extras) {
+std::vector<std::string> columns(const std::vector<AxisFigures>& axes, const Extras& extras) {
   std::vector<std::string> names;
-  for (const json& axis : axes) names.push_back(axis["key"].get<std::string>());
+  for (const AxisFigures& axis : axes) names.push_back(axis.key);
   for (const char* name :
        {"test", "DRAM peak", "in use", "resident", "tokens/s", "from – to", "ms", "compute", "predictor",
         "stall", "reading", "management", "wanted", "read", "reads", "of"})
@@ -51,59 +47,55 @@ std::vector<std::string> columns(const json& axes, const Extras& extras) {
   return names;
 }
 
-std::vector<std::string> cells_of(const json& run, const json& test, const Extras& extras) {
-  const json& t = test["per_token"];
-  const json& held = test["memory"];
-  const double weights = run["tensor_bytes"].get<double>();
-  std::vector<std::string> cells = {test["test"].get<std::string>(),
-                                    bytes_text(run["budget"]["peak_bytes"]),
-                                    bytes_text(held["bytes"]),
-                                    percent(weights > 0 ? held["weight_bytes"].get<double>() / weights : 0),
-                                    figure(test["tokens_per_second"]["median"]),
-                                    range_text(test["tokens_per_second"]),
-                                    figure(t["step_ms"]),
-                                    figure(t["compute_ms"]),
-                                    figure(t["predictor_ms"]),
-                                    figure(t["stall_ms"]),
-                                    figure(t["reading_ms"]),
-                                    figure(t["management_ms"]),
-                                    bytes_text(t["wanted_bytes"]),
-                                    bytes_text(t["read_bytes"]),
-                                    figure(t["reads"]),
-                                    bytes_text(t["bytes_per_read"])};
+std::vector<std::string> cells_of(const BenchRunFigures& run, const TestFigures& test, const Extras& extras) {
+  const TokenFigures& t = test.per_token;
+  const auto weights = static_cast<double>(run.tensor_bytes.value_or(0));
+  std::vector<std::string> cells = {test.test,
+                                    bytes_text(run.budget.peak_bytes),
+                                    bytes_text(test.memory.bytes),
+                                    percent(weights > 0 ? test.memory.weight_bytes / weights : 0),
+                                    figure(test.tokens_per_second.median),
+                                    range_text(test.tokens_per_second),
+                                    figure(t.step_ms),
+                                    figure(t.compute_ms),
+                                    figure(t.predictor_ms),
+                                    figure(t.stall_ms),
+                                    figure(t.reading_ms),
+                                    figure(t.management_ms),
+                                    bytes_text(t.wanted_bytes),
+                                    bytes_text(t.read_bytes),
+                                    figure(t.reads),
+                                    bytes_text(t.bytes_per_read)};
   for (const std::string& gauge : extras.gauges)
-    cells.push_back(test["cache"].contains(gauge) ? figure(test["cache"][gauge]) : "");
-  const json& prediction = test["prediction"];
-  if (extras.prediction) cells.push_back(prediction.is_null() ? "" : percent(prediction["used_share"]));
+    cells.push_back(test.cache.contains(gauge) ? figure(test.cache.at(gauge)) : "");
+  const auto& prediction = test.prediction;
+  if (extras.prediction) cells.push_back(prediction ? percent(prediction->used_share) : "");
   if (extras.loss) {
-    const bool there = !prediction.is_null() && !prediction["loss"].is_null();
-    cells.push_back(there ? percent(prediction["loss"]["recall"]) : "");
-    cells.push_back(there ? percent(prediction["loss"]["missed_mass"]) : "");
+    const bool there = prediction && prediction->loss;
+    cells.push_back(there ? percent(prediction->loss->recall) : "");
+    cells.push_back(there ? percent(prediction->loss->missed_mass) : "");
   }
   return cells;
 }
 
 }  // namespace
 
-std::string sweep_table(const json& report) {
-  const json& axes = report["sweep"];
-  const Extras extras = extras_of(report["points"]);
-  const std::vector<std::string> names = columns(axes, extras);
-  std::string text = table_head(names, axes.size() + 1);
-  for (const json& point : report["points"]) {
+std::string sweep_table(const SweepFigures& report) {
+  const Extras extras = extras_of(report.points);
+  const std::vector<std::string> names = columns(report.sweep, extras);
+  std::string text = table_head(names, report.sweep.size() + 1);
+  for (const PointFigures& point : report.points) {
     std::vector<std::string> values;
-    for (const json& axis : axes)
-      values.push_back(point["values"][axis["key"].get<std::string>()].get<std::string>());
-    if (!point["error"].is_null()) {
-      std::string error = point["error"].get<std::string>();
-      std::replace(error.begin(), error.end(), '|', '/');
-      values.push_back(error);
-      values.resize(names.size());
-      text += table_row(values);
-    }
-    for (const json& test : point["tests"]) {
+    for (const AxisFigures& axis : report.sweep) values.push_back(point.values.at(axis.key));
+    if (point.error) {
       std::vector<std::string> row = values;
-      for (std::string& cell : cells_of(point["run"], test, extras)) row.push_back(std::move(cell));
+      std::ranges::replace(row.emplace_back(*point.error), '|', '/');
+      row.resize(names.size());
+      text += table_row(row);
+    }
+    for (const TestFigures& test : point.tests) {
+      std::vector<std::string> row = values;
+      for (std::string& cell : cells_of(*point.run, test, extras)) row.push_back(std::move(cell));
       text += table_row(row);
     }
   }

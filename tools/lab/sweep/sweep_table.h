@@ -1,12 +1,13 @@
 // A table of the points of a sweep.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
+
+#include "tools/lab/sweep/sweep_figures.h"
 
 namespace tierd {
 
-// A row for each point and test; for a failed point, its error. `report` as in tools/measurement/report.h.
-std::string sweep_table(const nlohmann::json& report);
+// A row for each point and test; for a failed point, its error.
+std::string sweep_table(const SweepFigures& report);
 
 }  // namespace tierd

@@ -38,9 +38,7 @@ struct Arguments {
 
 Status write_json(const std::string& path, nlohmann::json object, const std::string& model,
                   const std::string& activations, const std::string& predictor) {
-  object["model"] = model;
-  object["activations"] = activations;
-  object["predictor"] = predictor;
+  object.update({{"model", model}, {"activations", activations}, {"predictor", predictor}});
   std::ofstream file(path, std::ios::trunc);
   file << object.dump(2) << '\n';
   file.close();

@@ -1,8 +1,8 @@
 // tier-bench: measures the speed of a configuration of a model on this machine, beside the machine's limit.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "core/base/standard_streams.h"
 #include "tools/command_line/exit_code.h"
@@ -19,15 +19,14 @@ int run(const Arguments& arguments) {
   if (const Status loaded = course.load(); !loaded.ok())
     return fail(loaded.error(), exit_code(loaded.error()));
   const uint32_t layers = course.runtime().plan().store.manifest().config.n_layers;
-  nlohmann::json report = {
-      {"run", run_json(arguments, course.subject())}, {"tests", nlohmann::json::array()}, {"peer", nullptr}};
+  BenchFigures report{.run = run_figures(arguments, course.subject()), .tests = {}, .peer = {}};
   for (const Workload& test : arguments.tests) {
     const auto result = course.measure(test);
     if (!result.ok()) return fail(result.error(), kFailed);
-    report["tests"].push_back(test_json(*result, layers));
-    if (arguments.peer) report["peer"] = peer_json(arguments, *result, course.bytes_beside_peer());
+    report.tests.push_back(test_figures(*result, layers));
+    if (arguments.peer) report.peer = peer_figures(arguments, *result, course.bytes_beside_peer());
   }
-  report["run"]["memory"] = memory_json(course.memory_use());
+  report.run.memory = course.memory_use();
   fmt::print("{}", to_text(report, arguments.format));
   return 0;
 }

@@ -3,7 +3,6 @@
 
 #include <initializer_list>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "core/base/log.h"
 #include "core/base/progress.h"
 #include "core/base/standard_streams.h"
+#include "core/report/figure_json.h"
 #include "core/run/loss_settings.h"
 #include "core/run/prepare_run.h"
 #include "core/run/runtime.h"
@@ -219,12 +219,12 @@ Status compare(const Options& options) {
                             {.text = options.text,
                              .against_store = !file && !keeps_values(plan.store.manifest()),
                              .as_decoding = subject.rows_apart || subject.step_tokens == 1}));
-  const nlohmann::json comparison = comparison_json(*subject.run, verdict,
-                                                    {.step_tokens = subject.step_tokens,
-                                                     .published = file ? published.config->model : "",
-                                                     .why_without_published = published.why,
-                                                     .kept = kept});
-  return write_output(options.json ? comparison.dump(2) + "\n" : comparison_text(comparison));
+  const ComparisonFigures comparison = comparison_figures(*subject.run, verdict,
+                                                          {.step_tokens = subject.step_tokens,
+                                                           .published = file ? published.config->model : "",
+                                                           .why_without_published = published.why,
+                                                           .kept = kept});
+  return write_output(options.json ? figures_json(comparison).dump(2) + "\n" : comparison_text(comparison));
 }
 
 int run(int argc, char** argv) {

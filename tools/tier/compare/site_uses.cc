@@ -4,15 +4,12 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "core/store/manifest.h"
 
 namespace tierd {
 namespace {
-
-using nlohmann::json;
 
 double share(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
@@ -32,16 +29,16 @@ struct Recall {
     use.missed_mass += other.missed_mass;
     neurons += other.measured_rows * n;
   }
-  json to_json(const std::string& name) const {
-    return {{"site", name},
-            {"rows", use.measured_rows},
-            {"active", share(use.active, neurons)},
-            {"predicted", share(use.predicted, neurons)},
-            {"recall", use.recall()},
-            {"precision", use.precision()},
-            {"false_negatives", 1 - use.recall()},
-            {"false_positives", share(use.predicted - (use.active - use.missed), neurons - use.active)},
-            {"missed_mass", use.missed_share()}};
+  SiteFigures figures(std::string name) const {
+    return {.site = std::move(name),
+            .rows = use.measured_rows,
+            .active = share(use.active, neurons),
+            .predicted = share(use.predicted, neurons),
+            .recall = use.recall(),
+            .precision = use.precision(),
+            .false_negatives = 1 - use.recall(),
+            .false_positives = share(use.predicted - (use.active - use.missed), neurons - use.active),
+            .missed_mass = use.missed_share()};
   }
 };
 
@@ -55,33 +52,33 @@ void for_each_measured(const Runtime& run, Each each) {
   }
 }
 
-json with_sum(json list, const Runtime& run) {
+std::vector<SiteFigures> with_sum(std::vector<SiteFigures> list, const Runtime& run) {
   if (list.empty()) return list;
   Recall all;
   for_each_measured(run, [&](const Site& site, const SiteUse& use) { all.add(use, site.n); });
-  list.push_back(all.to_json("all"));
+  list.push_back(all.figures("all"));
   return list;
 }
 
 }  // namespace
 
-json measured_sites(const Runtime& run) {
-  json list = json::array();
+std::vector<SiteFigures> measured_sites(const Runtime& run) {
+  std::vector<SiteFigures> list;
   for_each_measured(run, [&](const Site& site, const SiteUse& use) {
     Recall of;
     of.add(use, site.n);
-    list.push_back(of.to_json(site.name));
+    list.push_back(of.figures(site.name));
   });
   return with_sum(std::move(list), run);
 }
 
-json measured_operators(const Runtime& run) {
+std::vector<SiteFigures> measured_operators(const Runtime& run) {
   std::map<uint16_t, Recall> operators;
   for_each_measured(run,
                     [&](const Site& site, const SiteUse& use) { operators[site.op_group].add(use, site.n); });
-  json list = json::array();
+  std::vector<SiteFigures> list;
   for (const auto& [group, of] : operators)
-    list.push_back(of.to_json(fmt::format("all {}", name(static_cast<OpGroup>(group)))));
+    list.push_back(of.figures(fmt::format("all {}", name(static_cast<OpGroup>(group)))));
   return with_sum(std::move(list), run);
 }
 

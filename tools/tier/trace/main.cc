@@ -6,13 +6,14 @@
 #include <charconv>
 #include <cstring>
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "core/base/log.h"
 #include "core/base/standard_streams.h"
 #include "core/base/units.h"
+#include "core/report/figure_json.h"
 #include "core/run/run_trace.h"
 #include "core/run/strategy_choices.h"
 #include "core/watch/trace/replay.h"
@@ -28,8 +29,6 @@
 
 namespace tierd {
 namespace {
-
-using nlohmann::json;
 
 constexpr const char* kDescription =
     "tier-trace reads the trace that `tierd --trace FILE` has written.\n"
@@ -66,6 +65,11 @@ int print(const std::string& text) {
   return written.ok() ? 0 : fail(written.error());
 }
 
+template <HasFigures T>
+std::string json_text(const T& figures) {
+  return figures_json(figures).dump(2) + "\n";
+}
+
 // Parses "3" or "3-7"; empty: all steps.
 Result<StepRange> parse_steps(const std::string& text) {
   StepRange range;
@@ -93,9 +97,9 @@ Config plugin_config(const Options& options) {
 }
 
 int summary(TraceReader& trace, const Options& options) {
-  const auto summary = summary_json(trace);
+  const auto summary = trace_summary(trace);
   if (!summary.ok()) return fail(summary.error());
-  return print(options.json ? summary->dump(2) + "\n" : summary_text(*summary));
+  return print(options.json ? json_text(*summary) : summary_text(*summary));
 }
 
 int print_events(TraceReader& trace, const Options& options) {
@@ -133,38 +137,142 @@ int export_timeline(TraceReader& trace, const Options& options) {
   return written.ok() ? 0 : fail(written.error());
 }
 
-json counters_json(const SchedulerCounters& c) {
+// The counts are of neurons, unless the name says otherwise.
+struct CounterFigures {
+  uint64_t hits = 0, staged = 0, misses = 0, evictions = 0, wasted = 0, read_bytes = 0;
+  double hit_rate = 0;
+
+  static constexpr auto figures() {
+    using F = CounterFigures;
+    return std::tuple(Figure{&F::hits, "hits", Quantity::count, Adds::latest, "resident when they were used"},
+                      Figure{&F::staged, "staged", Quantity::count, Adds::latest, "read ahead"},
+                      Figure{&F::misses, "misses", Quantity::count, Adds::latest, "read when they were used"},
+                      Figure{&F::hit_rate, "hit_rate", Quantity::share, Adds::latest, "of the used ones"},
+                      Figure{&F::evictions, "evictions", Quantity::count, Adds::latest, "by the cache"},
+                      Figure{&F::wasted, "wasted", Quantity::count, Adds::latest, "read ahead and not used"},
+                      Figure{&F::read_bytes, "read_bytes", Quantity::bytes, Adds::latest, "from the store"});
+  }
+};
+
+CounterFigures counter_figures(const SchedulerCounters& c) {
   const uint64_t used = c.hits + c.staged + c.misses;
-  return {{"hits", c.hits},
-          {"staged", c.staged},
-          {"misses", c.misses},
-          {"hit_rate", used == 0 ? 0.0 : static_cast<double>(c.hits) / static_cast<double>(used)},
-          {"evictions", c.evictions},
-          {"wasted", c.wasted},
-          {"read_bytes", c.read_bytes}};
+  return {.hits = c.hits,
+          .staged = c.staged,
+          .misses = c.misses,
+          .evictions = c.evictions,
+          .wasted = c.wasted,
+          .read_bytes = c.read_bytes,
+          .hit_rate = used == 0 ? 0.0 : static_cast<double>(c.hits) / static_cast<double>(used)};
+}
+
+struct ReplayFigures {
+  uint64_t events = 0, steps = 0;
+  bool interrupted = false, whole = true, same = true;
+  CounterFigures counters;
+  std::optional<std::string> difference;
+
+  static constexpr auto figures() {
+    using F = ReplayFigures;
+    return std::tuple(
+        Figure{&F::events, "events", Quantity::count, Adds::latest, "that were decided the same"},
+        Figure{&F::steps, "steps", Quantity::count, Adds::latest, "of the run"},
+        Figure{&F::interrupted, "interrupted", Quantity::flag, Adds::latest, "the recorded run was"},
+        Figure{&F::whole, "whole", Quantity::flag, Adds::latest, "the file was not cut off"},
+        Figure{&F::same, "same", Quantity::flag, Adds::latest, "nothing was decided otherwise"},
+        Figure{&F::counters, "counters", Quantity::parts, Adds::latest, "of the replay"},
+        Figure{&F::difference, "difference", Quantity::text, Adds::latest, "the first one"});
+  }
+};
+
+std::string replay_text(const std::string& file, const ReplayResult& result) {
+  if (result.difference) return fmt::format("{}: decided otherwise: {}\n", file, *result.difference);
+  return fmt::format("{}: {} steps, {} events: decided the same, byte for byte{}{}\n", file, result.steps,
+                     result.events, result.interrupted ? ", up to the interruption" : "",
+                     result.whole ? "" : ", up to where the file was cut off");
 }
 
 int replay_trace(TraceReader& trace, const Options& options) {
   const auto result = replay(trace, strategies_on(plugin_path(plugin_config(options))));
   if (!result.ok()) return fail(result.error());
-  if (options.json) {
-    json object = {{"events", result->events},           {"steps", result->steps},
-                   {"interrupted", result->interrupted}, {"whole", result->whole},
-                   {"same", !result->difference},        {"counters", counters_json(result->counters)}};
-    if (result->difference) object["difference"] = *result->difference;
-    const int code = print(object.dump(2) + "\n");
-    return code != 0 ? code : result->difference ? kFailed : 0;
-  }
-  std::string text;
-  if (result->difference) {
-    text = fmt::format("{}: decided otherwise: {}\n", options.file, *result->difference);
-  } else {
-    text = fmt::format("{}: {} steps, {} events: decided the same, byte for byte{}{}\n", options.file,
-                       result->steps, result->events, result->interrupted ? ", up to the interruption" : "",
-                       result->whole ? "" : ", up to where the file was cut off");
-  }
-  const int code = print(text);
+  const ReplayFigures figures{.events = result->events,
+                              .steps = result->steps,
+                              .interrupted = result->interrupted,
+                              .whole = result->whole,
+                              .same = !result->difference,
+                              .counters = counter_figures(result->counters),
+                              .difference = result->difference};
+  const int code = print(options.json ? json_text(figures) : replay_text(options.file, *result));
   return code != 0 ? code : result->difference ? kFailed : 0;
+}
+
+struct WhatIfRow : CounterFigures {
+  std::string name;
+  uint64_t arena_bytes = 0, steps = 0, decode_steps = 0, filled_bytes = 0, messages = 0;
+  double steps_per_second = 0;
+
+  static constexpr auto figures() {
+    using F = WhatIfRow;
+    return std::tuple_cat(
+        CounterFigures::figures(),
+        std::tuple(
+            Figure{&F::name, "name", Quantity::text, Adds::latest, "the changed keys"},
+            Figure{&F::arena_bytes, "arena_bytes", Quantity::bytes, Adds::latest, "for neurons"},
+            Figure{&F::steps, "steps", Quantity::count, Adds::latest, "played"},
+            Figure{&F::decode_steps, "decode_steps", Quantity::count, Adds::latest, "used the caches"},
+            Figure{&F::filled_bytes, "filled_bytes", Quantity::bytes, Adds::latest, "before the first step"},
+            Figure{&F::messages, "messages", Quantity::count, Adds::latest, "of all steps"},
+            Figure{&F::steps_per_second, "steps_per_second", Quantity::count, Adds::latest,
+                   "of this program"}));
+  }
+};
+
+struct WhatIfFigures {
+  std::string file;
+  std::vector<WhatIfRow> rows;
+
+  static constexpr auto figures() {
+    using F = WhatIfFigures;
+    return std::tuple(Figure{&F::file, "file", Quantity::text, Adds::latest, "the trace"},
+                      Figure{&F::rows, "rows", Quantity::parts, Adds::latest, "as recorded, and otherwise"});
+  }
+};
+
+Result<WhatIfRow> what_if_row(const TraceHeader& header, const std::vector<Asked>& asked,
+                              const Alternative& alternative, const PluginPath& path) {
+  TraceHeader changed = header;
+  changed.predictor = alternative.predictor;
+  changed.quantizer = alternative.quantizer;
+  changed.cache = alternative.cache;
+  if (alternative.one_cache) changed.tier_caches.clear();
+  changed.balancer = alternative.balancer;
+  TIERD_ASSIGN(const auto choices, choose_recorded(changed, strategies_on(path)));
+  TIERD_ASSIGN(const WhatIf result, what_if(header, asked, choices, alternative.arena_bytes));
+  const double seconds = static_cast<double>(result.ns) * 1e-9;
+  WhatIfRow row;
+  static_cast<CounterFigures&>(row) = counter_figures(result.counters);
+  row.name = alternative.name;
+  row.arena_bytes = alternative.arena_bytes;
+  row.steps = result.steps;
+  row.decode_steps = result.decode_steps;
+  row.filled_bytes = result.filled_bytes;
+  row.messages = result.messages;
+  row.steps_per_second = seconds == 0 ? 0.0 : static_cast<double>(result.steps) / seconds;
+  return row;
+}
+
+std::string what_if_text(const std::vector<WhatIfRow>& rows) {
+  const auto per = [](uint64_t all, uint64_t steps) {
+    return static_cast<double>(all) / static_cast<double>(std::max<uint64_t>(1, steps));
+  };
+  std::string text = fmt::format("{:<32}{:>10}{:>13}{:>14}{:>13}{:>15}{:>10}\n", "decode steps", "hit rate",
+                                 "read/step", "evicted/step", "wasted/step", "messages/step", "steps/s");
+  for (const WhatIfRow& row : rows) {
+    text += fmt::format("{:<32}{:>8.2f} %{:>13}{:>14.1f}{:>13.1f}{:>15.1f}{:>10.0f}\n", row.name,
+                        100 * row.hit_rate, format_bytes(per(row.read_bytes, row.decode_steps)),
+                        per(row.evictions, row.decode_steps), per(row.wasted, row.decode_steps),
+                        per(row.messages, row.steps), row.steps_per_second);
+  }
+  return text;
 }
 
 int ask_what_if(TraceReader& trace, const Options& options) {
@@ -174,41 +282,13 @@ int ask_what_if(TraceReader& trace, const Options& options) {
   const auto asked = read_asked(trace);
   if (!asked.ok()) return fail(asked.error());
   const PluginPath path = plugin_path(plugin_config(options));
-  std::string text = fmt::format("{:<32}{:>10}{:>13}{:>14}{:>13}{:>15}{:>10}\n", "decode steps", "hit rate",
-                                 "read/step", "evicted/step", "wasted/step", "messages/step", "steps/s");
-  json rows = json::array();
+  WhatIfFigures figures{.file = options.file, .rows = {}};
   for (const Alternative& alternative : *alternatives) {
-    TraceHeader changed = header;
-    changed.predictor = alternative.predictor;
-    changed.quantizer = alternative.quantizer;
-    changed.cache = alternative.cache;
-    if (alternative.one_cache) changed.tier_caches.clear();
-    changed.balancer = alternative.balancer;
-    const auto choices = choose_recorded(changed, strategies_on(path));
-    if (!choices.ok()) return fail(choices.error());
-    const auto result = what_if(header, *asked, *choices, alternative.arena_bytes);
-    if (!result.ok()) return fail(result.error());
-    const double seconds = static_cast<double>(result->ns) * 1e-9;
-    json row = counters_json(result->counters);
-    row["name"] = alternative.name;
-    row["arena_bytes"] = alternative.arena_bytes;
-    row["steps"] = result->steps;
-    row["decode_steps"] = result->decode_steps;
-    row["filled_bytes"] = result->filled_bytes;
-    row["messages"] = result->messages;
-    row["steps_per_second"] = seconds == 0 ? 0.0 : static_cast<double>(result->steps) / seconds;
-    const double steps = static_cast<double>(std::max<uint64_t>(1, result->decode_steps));
-    text += fmt::format(
-        "{:<32}{:>8.2f} %{:>13}{:>14.1f}{:>13.1f}{:>15.1f}{:>10.0f}\n", alternative.name,
-        100 * row["hit_rate"].get<double>(),
-        format_bytes(static_cast<double>(result->counters.read_bytes) / steps),
-        static_cast<double>(result->counters.evictions) / steps,
-        static_cast<double>(result->counters.wasted) / steps,
-        static_cast<double>(result->messages) / static_cast<double>(std::max<uint64_t>(1, result->steps)),
-        row["steps_per_second"].get<double>());
-    rows.push_back(std::move(row));
+    auto row = what_if_row(header, *asked, alternative, path);
+    if (!row.ok()) return fail(row.error());
+    figures.rows.push_back(std::move(*row));
   }
-  return print(options.json ? json{{"file", options.file}, {"rows", rows}}.dump(2) + "\n" : text);
+  return print(options.json ? json_text(figures) : what_if_text(figures.rows));
 }
 
 int play_trace(TraceReader& trace, const Options& options) {
@@ -219,7 +299,7 @@ int play_trace(TraceReader& trace, const Options& options) {
   run.fit = options.model.fit();
   const auto played = play(trace, std::move(*config), run);
   if (!played.ok()) return fail(played.error());
-  return print(options.json ? played->dump(2) + "\n" : played_text(*played));
+  return print(options.json ? json_text(*played) : played_text(*played));
 }
 
 // Returns the command that replaces a former one of tier-trace; empty for other words.

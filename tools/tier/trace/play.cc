@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -15,8 +14,6 @@
 
 namespace tierd {
 namespace {
-
-using nlohmann::json;
 
 // Plays the steps of a recorded run one after the other, as an engine receives them.
 class Steps {
@@ -120,21 +117,30 @@ Status check_model(const SiteTable& recorded, const SiteTable& model, const std:
   return {};
 }
 
-json times_json(const StepTimes& times) {
+PlayedTimes played_times(const StepTimes& times) {
   const double tokens = static_cast<double>(std::max<uint64_t>(times.tokens, 1));
   const double seconds = static_cast<double>(times.wall_ns) * 1e-9;
-  return {{"steps", times.steps},
-          {"tokens", times.tokens},
-          {"seconds", seconds},
-          {"tokens_per_second", seconds > 0 ? static_cast<double>(times.tokens) / seconds : 0},
-          {"compute_ms", static_cast<double>(times.compute_ns) * 1e-6 / tokens},
-          {"stall_ms", static_cast<double>(times.stall_ns) * 1e-6 / tokens},
-          {"wanted_bytes", static_cast<double>(times.read_bytes) / tokens}};
+  return {.steps = times.steps,
+          .tokens = times.tokens,
+          .seconds = seconds,
+          .tokens_per_second = seconds > 0 ? static_cast<double>(times.tokens) / seconds : 0,
+          .compute_ms = static_cast<double>(times.compute_ns) * 1e-6 / tokens,
+          .stall_ms = static_cast<double>(times.stall_ns) * 1e-6 / tokens,
+          .wanted_bytes = static_cast<double>(times.read_bytes) / tokens};
+}
+
+std::string phase_text(std::string_view phase, const PlayedTimes& times) {
+  if (times.steps == 0) return "";
+  return fmt::format(
+      "  {:<8} {:.4g} tokens/s, {} tokens; {:.3g} ms of compute and {:.3g} ms of stall "
+      "a token, {} wanted of flash\n",
+      phase, times.tokens_per_second, times.tokens, times.compute_ms, times.stall_ms,
+      format_bytes(times.wanted_bytes));
 }
 
 }  // namespace
 
-Result<json> play(TraceReader& trace, Config config, RuntimeOptions options) {
+Result<PlayedFigures> play(TraceReader& trace, Config config, RuntimeOptions options) {
   TIERD_ASSIGN(const std::vector<Asked> asked, read_asked(trace));
   const SiteTable& recorded = trace.header().sites;
   const Needs needs = needs_of(asked, recorded);
@@ -160,28 +166,17 @@ Result<json> play(TraceReader& trace, Config config, RuntimeOptions options) {
   Steps steps(engine, runtime->plan().model, activity);
   for (const Asked& what : asked) TIERD_TRY(std::visit(steps, what));
   TIERD_TRY(engine.drain());
-  return json{{"trace", trace.path()},
-              {"machine", config.machine},
-              {"clock", "model"},
-              {"backend", "host"},
-              {"prefill", times_json(engine.prefill_times())},
-              {"decode", times_json(engine.decode_times())}};
+  PlayedFigures played;
+  played.trace = trace.path();
+  played.machine = config.machine;
+  played.prefill = played_times(engine.prefill_times());
+  played.decode = played_times(engine.decode_times());
+  return played;
 }
 
-std::string played_text(const json& played) {
-  std::string text = fmt::format("{} in virtual time, by {}\n", played["trace"].get<std::string>(),
-                                 played["machine"].get<std::string>());
-  for (const char* phase : {"prefill", "decode"}) {
-    const json& times = played[phase];
-    if (times["steps"] == 0) continue;
-    text += fmt::format(
-        "  {:<8} {:.4g} tokens/s, {} tokens; {:.3g} ms of compute and {:.3g} ms of stall "
-        "a token, {} wanted of flash\n",
-        phase, times["tokens_per_second"].get<double>(), times["tokens"].get<uint64_t>(),
-        times["compute_ms"].get<double>(), times["stall_ms"].get<double>(),
-        format_bytes(times["wanted_bytes"].get<double>()));
-  }
-  return text;
+std::string played_text(const PlayedFigures& played) {
+  return fmt::format("{} in virtual time, by {}\n", played.trace, played.machine) +
+         phase_text("prefill", played.prefill) + phase_text("decode", played.decode);
 }
 
 }  // namespace tierd

@@ -21,9 +21,8 @@ Result<std::string> capacity_in(const HttpRequest& request) {
   TIERD_ASSIGN(const json body, parse_json(request.body, kRequestBody));
   TIERD_ASSIGN(const JsonFields fields, JsonFields::of(body, kRequest));
   TIERD_TRY(check_fields(body, BodyForm::capacity));
-  if (fields.has("capacity") && body["capacity"].is_number_unsigned())
-    return std::to_string(body["capacity"].get<uint64_t>());
-  return fields.text("capacity");
+  TIERD_ASSIGN(const json* capacity, fields.member("capacity"));
+  return capacity->is_number_unsigned() ? std::to_string(capacity->get<uint64_t>()) : fields.text("capacity");
 }
 
 }  // namespace
@@ -37,7 +36,7 @@ void Api::health(HttpRequest&, const std::shared_ptr<HttpReply>& reply) {
   if (!why.empty()) return send(*reply, api_error(503, why));
   if (batcher_.load() != nullptr) return send(*reply, json{{"status", "ok"}});
   json body = json::parse(api_error(503, "Loading model").body());
-  body["progress"] = loaded_.load();
+  body.emplace("progress", loaded_.load());
   reply->send(503, kJsonType, body.dump(), {{"Retry-After", "1"}});
 }
 
