@@ -116,10 +116,6 @@ MixtureFigures mixture_figures(const MixtureModel& model, const MixtureCost& cos
           .least_precision = least_precision(cost)};
 }
 
-std::string bytes_text(uint64_t bytes) {
-  return format_bytes(static_cast<double>(bytes));
-}
-
 // Returns the flags for tierd, and whether a given store would have to be another.
 std::string settings_text(const MixturePlan& found) {
   const bool lossless = found.is_lossless();
@@ -172,12 +168,13 @@ Result<MixturePlan> find_mixture_plan(const RunPlan& of, const PlanAssumptions& 
 std::string mixture_plan_text(const MixturePlan& found) {
   const MixtureFigures& mixture = found.mixture;
   std::string text = fmt::format("{}, {} of weights, {} of memory, of it {} for other things than weights\n",
-                                 found.model, bytes_text(found.tensor_bytes), bytes_text(found.budget_bytes),
-                                 bytes_text(found.fixed_bytes));
+                                 found.model, format_bytes(static_cast<double>(found.tensor_bytes)),
+                                 format_bytes(static_cast<double>(found.budget_bytes)),
+                                 format_bytes(static_cast<double>(found.fixed_bytes)));
   text += machine_text(found);
   text += fmt::format("\nEvery token uses {}, and {} of {} experts of {} in each of {} layers\n",
-                      bytes_text(mixture.shared_bytes), mixture.used, mixture.experts,
-                      bytes_text(mixture.expert_bytes), mixture.layers);
+                      format_bytes(static_cast<double>(mixture.shared_bytes)), mixture.used, mixture.experts,
+                      format_bytes(static_cast<double>(mixture.expert_bytes)), mixture.layers);
   text += fmt::format("Memory holds {:.1f} % of the experts; of the chosen ones it has {:.1f} % ({})\n",
                       100 * mixture.kept, 100 * mixture.hits, mixture.hits_from);
   text += fmt::format(

@@ -209,14 +209,11 @@ Result<DensePlan> find_dense_plan(const RunPlan& of, const PlanAssumptions& assu
   return found;
 }
 
-std::string bytes_text(uint64_t bytes) {
-  return format_bytes(static_cast<double>(bytes));
-}
-
 std::string operators_text(const DensePlan& found) {
   std::string text = "\n  operator   channel       alone    together  foretold\n";
   for (const OperatorFigures& each : found.operators) {
-    text += fmt::format("  {:<8} {:>9} {:>11} {:>11} {:>9}\n", each.name, bytes_text(each.channel_bytes),
+    text += fmt::format("  {:<8} {:>9} {:>11} {:>11} {:>9}\n", each.name,
+                        format_bytes(static_cast<double>(each.channel_bytes)),
                         format_rate(each.small_bytes_per_second), format_rate(each.large_bytes_per_second),
                         each.similarity ? fmt::format("{:.1f} %", 100 * *each.similarity) : "no");
   }
@@ -272,8 +269,9 @@ std::string text_of(const DensePlan& found) {
           : fmt::format("Lossless would write {:.3g} tokens/s (--config configs/hybrid.toml)\n",
                         found.lossless_tokens_per_second);
   return fmt::format("{}, {} of weights, {} of memory, of it {} for other things than channels\n",
-                     found.model, bytes_text(found.tensor_bytes), bytes_text(found.budget_bytes),
-                     bytes_text(found.fixed_bytes)) +
+                     found.model, format_bytes(static_cast<double>(found.tensor_bytes)),
+                     format_bytes(static_cast<double>(found.budget_bytes)),
+                     format_bytes(static_cast<double>(found.fixed_bytes))) +
          machine_text(found) + operators_text(found) +
          fmt::format("\nsparsity {:.3g} ({})\n", found.sparsity, found.sparsity_from) + groups_text(found) +
          cache_aware_text(found) + lossless + settings_text(found);

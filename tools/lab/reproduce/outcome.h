@@ -54,7 +54,7 @@ struct RowFigures {
         Figure{&F::tolerance_percent, "tolerance_percent", Quantity::percent, Adds::latest, "of the error"},
         Figure{&F::least, "least", Quantity::ratio, Adds::latest, "with which it passes", true},
         Figure{&F::most, "most", Quantity::ratio, Adds::latest, "with which it passes", true},
-        Figure{&F::runs, "runs", Quantity::text, Adds::latest, "whose mean is ours"},
+        Figure{&F::runs, "runs", Quantity::text, Adds::latest, "the runs whose mean is ours"},
         Figure{&F::figure, "figure", Quantity::text, Adds::latest, "its name in a run"},
         Figure{&F::over, "over", Quantity::text, Adds::latest, "runs that ours are divided by"},
         Figure{&F::against, "against", Quantity::text, Adds::latest, "two runs, by whose quotient as well"},
