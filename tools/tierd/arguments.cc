@@ -209,6 +209,7 @@ Parsed parse_arguments(int argc, char** argv) {
   line.flag("--plugins", arguments.list_plugins, "list the plugins that are found, and stop");
   line.option("--plugin", arguments.plugin, "print the manual of a plugin (NAME or KIND-NAME), and stop")
       .named("NAME");
+  line.flag("--figures", arguments.list_figures, "print the page of all figures of reports, and stop");
   line.group("Model and text");
   line.option("-m,--model", model, "the model, see below").named("MODEL").or_variable("LLAMA_ARG_MODEL");
   line.option(
