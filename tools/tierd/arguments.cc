@@ -241,6 +241,7 @@ void Parser::add_flags() {
   line.flag("--plugins", arguments.list_plugins, "list the plugins that are found, and stop");
   line.option("--plugin", arguments.plugin, "print the manual of a plugin (NAME or KIND-NAME), and stop")
       .named("NAME");
+  line.flag("--figures", arguments.list_figures, "print the page of all figures of reports, and stop");
   add_model();
   line.group("Server");
   of_server = add_serving(line, arguments, key_file, sequences);

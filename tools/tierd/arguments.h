@@ -52,6 +52,7 @@ struct Arguments {
   std::string alias;                       // the model's name for clients
   std::string chat_template;               // the family of a chat's form; empty: that of the model
   bool list_plugins = false;
+  bool list_figures = false;
   std::string plugin;  // print this plugin's manual
 
   bool serves() const { return mode == Mode::serve; }

@@ -80,7 +80,7 @@ tier convert.
   --json                  one JSON object: text and report    -q, --quiet          only the text
   --trace FILE            for tier trace                      --timeline FILE      for ui.perfetto.dev
   --help all              all flags, and all keys of a configuration
-  --version
+  --figures               the names in reports and /metrics   --version
 
 Flags of llama-server and llama-cli are accepted, or refused with the name of an alternative. Exit status: 0 done,
 1 the run failed, 2 unusable arguments or model, 128 + N ended by signal N.

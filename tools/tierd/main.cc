@@ -25,6 +25,7 @@
 #include "tools/tierd/arguments.h"
 #include "tools/tierd/check.h"
 #include "tools/tierd/encoding_report.h"
+#include "tools/tierd/figures_page.h"
 #include "tools/tierd/hub_model.h"
 #include "tools/tierd/known_loss.h"
 #include "tools/tierd/model_tokenizer.h"
@@ -124,8 +125,9 @@ std::string_view choose_configuration(Arguments& arguments, const RunPlan& plan)
 }
 
 int run(Arguments arguments) {
-  if (arguments.list_plugins) {
-    const Status written = write_output(plugin_list(plugin_path(arguments.config)));
+  if (arguments.list_plugins || arguments.list_figures) {
+    const Status written =
+        write_output(arguments.list_plugins ? plugin_list(plugin_path(arguments.config)) : figures_page());
     return written.ok() ? 0 : fail(written.error(), kFailed);
   }
   if (!arguments.plugin.empty()) return print_manuals(arguments);

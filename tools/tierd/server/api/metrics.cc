@@ -151,6 +151,7 @@ struct ServiceMetrics {
     }
     return tiers;
   }
+  const std::vector<TierLink>& links() const { return state.links; }
   std::optional<EnergyMetrics> energy() const {
     return state.energy ? std::optional(EnergyMetrics{*state.energy}) : std::nullopt;
   }
@@ -196,69 +197,56 @@ struct ServiceMetrics {
   static constexpr auto text_figures() {
     using enum Quantity;
     using enum Adds;
+    using F = ServiceMetrics;
     return std::tuple(
-        Figure{[](S s) {
-      return s.texts.cached_tokens; }, "tierd_prompt_tokens_cached", tokens, sum,
+        Figure{[](S s) { return s.texts.cached_tokens; }, "tierd_prompt_tokens_cached", tokens, sum,
                "Tokens of prompts that the KV cache had already."},
-        Figure{[](S s) {
-      return s.texts.guesses; }, "tierd_guessed_tokens", tokens, sum,
+        Figure{[](S s) { return s.texts.guesses; }, "tierd_guessed_tokens", tokens, sum,
                "Tokens that were guessed and checked."},
-        Figure{[](S s) {
-      return s.texts.right_guesses; }, "tierd_right_guesses", tokens, sum,
+        Figure{[](S s) { return s.texts.right_guesses; }, "tierd_right_guesses", tokens, sum,
                "Guesses that were right."},
-        Figure{[](S s) {
-      return s.texts.texts; }, "tierd_texts", count, sum, "Texts that ended."},
-        Figure{[](S s) {
-      return s.losses.agents; }, "tierd_agents_lost", count, sum,
+        Figure{[](S s) { return s.texts.texts; }, "tierd_texts", count, sum, "Texts that ended."},
+        Figure{[](S s) { return s.losses.agents; }, "tierd_agents_lost", count, sum,
                "Agents that the run has gone on without."},
-        Figure{[](S s) {
-      return s.losses.tokens; }, "tierd_tokens_again", tokens, sum,
+        Figure{[](S s) { return s.losses.tokens; }, "tierd_tokens_again", tokens, sum,
                "Tokens whose part of the KV cache was computed again for that."},
-        Figure{[](S s) -> const auto& { return s.links;
-  }
-  , "tierd_link", parts, sum, ""},
-        Figure{[](S s) {
-  return s.flash.read_bytes; }, "tierd_device_bytes", bytes, sum,
+        Figure{&F::links, "tierd_link", parts, sum, ""},
+        Figure{[](S s) { return s.flash.read_bytes; }, "tierd_device_bytes", bytes, sum,
                "Bytes that the store's device read."},
-        Figure{[](S s) {
-  return s.flash.wasted_bytes; }, "tierd_device_wasted_bytes", bytes, sum,
+        Figure{[](S s) { return s.flash.wasted_bytes; }, "tierd_device_wasted_bytes", bytes, sum,
                "Bytes of alignment and gaps among them."},
-        Figure{[](S s) {
-  return s.flash.reads; }, "tierd_device_reads", count, sum,
+        Figure{[](S s) { return s.flash.reads; }, "tierd_device_reads", count, sum,
                "Reads given to the store's device."},
-        Figure{[](S s) {
-  return seconds_of(s.flash.in_flight_ns); }, "tierd_device_busy_seconds", seconds, sum,
-               "Time with a read in the store's device."});
-}  // namespace
-static constexpr auto run_figures() {
-  using enum Quantity;
-  using enum Adds;
-  using F = ServiceMetrics;
-  return std::tuple(
-      Figure{&F::tiers, "", parts, sum, ""},
-      Figure{[](S s) { return s.scheduler.wasted; }, "tierd_prefetch_wasted", count, sum,
-             "Neurons read ahead and never used."},
-      Figure{[](S s) { return s.scheduler.prefetch_failed; }, "tierd_prefetch_failed", count, sum,
-             "Reads ahead that failed."},
-      Figure{[](S s) { return s.scheduler.retries; }, "tierd_read_retries", count, sum,
-             "Reads that were tried again."},
-      Figure{[](S s) { return seconds_of(s.prefill.stall_ns + s.decode.stall_ns); }, "tierd_stall_seconds",
-             seconds, sum, "Time with nothing to compute, waiting for bytes."},
-      Figure{[](S s) { return seconds_of(s.scheduler.compute_ns); }, "tierd_compute_seconds", seconds, sum,
-             "Time in which at least one unit computed."},
-      Figure{[](S s) { return s.requests; }, "tierd_queue_depth", count, latest,
-             "Requests that wait for a credit of the agent that reads the store."},
-      Figure{[](S s) { return s.credits; }, "tierd_credits", count, latest,
-             "Credits of that agent that are left."},
-      Figure{&F::energy, "tierd", parts, sum, ""}, Figure{&F::pressure, "tierd_pressure", parts, sum, ""},
-      Figure{[](S s) { return s.store_changed; }, "tierd_store_changed", flag, latest,
-             "1: the store on disk is no longer the one that is served."},
-      Figure{&F::sites, "tierd_site", parts, latest, ""});
-}
-static constexpr auto figures() {
-  return std::tuple_cat(llama_figures(), text_figures(), run_figures());
-}
-};  // namespace tierd
+        Figure{[](S s) { return seconds_of(s.flash.in_flight_ns); }, "tierd_device_busy_seconds", seconds,
+               sum, "Time with a read in the store's device."});
+  }
+  static constexpr auto run_figures() {
+    using enum Quantity;
+    using enum Adds;
+    using F = ServiceMetrics;
+    return std::tuple(
+        Figure{&F::tiers, "", parts, sum, ""},
+        Figure{[](S s) { return s.scheduler.wasted; }, "tierd_prefetch_wasted", count, sum,
+               "Neurons read ahead and never used."},
+        Figure{[](S s) { return s.scheduler.prefetch_failed; }, "tierd_prefetch_failed", count, sum,
+               "Reads ahead that failed."},
+        Figure{[](S s) { return s.scheduler.retries; }, "tierd_read_retries", count, sum,
+               "Reads that were tried again."},
+        Figure{[](S s) { return seconds_of(s.prefill.stall_ns + s.decode.stall_ns); }, "tierd_stall_seconds",
+               seconds, sum, "Time with nothing to compute, waiting for bytes."},
+        Figure{[](S s) { return seconds_of(s.scheduler.compute_ns); }, "tierd_compute_seconds", seconds, sum,
+               "Time in which at least one unit computed."},
+        Figure{[](S s) { return s.requests; }, "tierd_queue_depth", count, latest,
+               "Requests that wait for a credit of the agent that reads the store."},
+        Figure{[](S s) { return s.credits; }, "tierd_credits", count, latest,
+               "Credits of that agent that are left."},
+        Figure{&F::energy, "tierd", parts, sum, ""}, Figure{&F::pressure, "tierd_pressure", parts, sum, ""},
+        Figure{[](S s) { return s.store_changed; }, "tierd_store_changed", flag, latest,
+               "1: the store on disk is no longer the one that is served."},
+        Figure{&F::sites, "tierd_site", parts, latest, ""});
+  }
+  static constexpr auto figures() { return std::tuple_cat(llama_figures(), text_figures(), run_figures()); }
+};
 
 std::string joined(const std::string& prefix, std::string_view name, const char* between) {
   return fmt::format("{}{}{}", prefix, prefix.empty() || name.empty() ? "" : between, name);
@@ -268,7 +256,39 @@ std::string metric_name(const std::string& prefix, std::string_view name, Adds a
   return joined(prefix, name, "_") + (adds == Adds::sum ? "_total" : "");
 }
 
+template <HasFigures T>
+void list_metrics(const std::string& prefix, const std::string& help, std::vector<DeclaredMetric>& list);
+
+template <typename V>
+void list_value(const std::string& prefix, const std::string& help, std::vector<DeclaredMetric>& list) {
+  if constexpr (HasFigures<V>)
+    list_metrics<V>(prefix, help, list);
+  else if constexpr (figures::is_vector<V> || figures::is_optional<V>)
+    list_value<typename V::value_type>(prefix, help, list);
+}
+
+// Appends the names of the series that Metrics::Series::show_all shows.
+template <HasFigures T>
+void list_metrics(const std::string& prefix, const std::string& help, std::vector<DeclaredMetric>& list) {
+  for_each_figure<T>([&](const auto& figure) {
+    using V = FigureValue<T, std::decay_t<decltype(figure)>>;
+    if constexpr (std::is_arithmetic_v<V>) {
+      if (figure.adds == Adds::derived) return;
+      list.push_back({metric_name(prefix, figure.name, figure.adds), figure.unit, figure.adds,
+                      joined(help, figure.help, " ")});
+    } else if constexpr (!std::is_convertible_v<V, std::string_view>) {
+      list_value<V>(joined(prefix, figure.name, "_"), joined(help, figure.help, " "), list);
+    }
+  });
+}
+
 }  // namespace
+
+std::vector<DeclaredMetric> declared_metrics() {
+  std::vector<DeclaredMetric> list;
+  list_metrics<ServiceMetrics>("", "", list);
+  return list;
+}
 
 struct Metrics::Series {
   prometheus::Registry registry;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/report/figure.h"
 #include "tools/tierd/server/api/service_state.h"
 
 namespace tierd {
@@ -14,6 +15,15 @@ struct WatchedSite {
   std::string name;
   uint32_t neurons = 0;
 };
+
+// A name of /metrics.
+struct DeclaredMetric {
+  std::string path;
+  Quantity unit;
+  Adds adds;
+  std::string help;
+};
+std::vector<DeclaredMetric> declared_metrics();
 
 class Metrics {
  public:
