@@ -196,7 +196,7 @@ Task<Status> Scheduler::joint_runs_are_over() {
 }
 
 Status Scheduler::admit(Current& current) {
-  const SchedulerCounters before = counters();
+  const UseCounters before = requests();
   // Starts with the memories that units compute from: a memory over another one releases its neurons first.
   for (size_t m = supplies_.size(); m-- > 0;) supplies_[m].begin_pass(current.site, current.pass.step);
   for (UnitId u = 0; u < units(); ++u) {
@@ -221,13 +221,20 @@ Status Scheduler::admit(Current& current) {
     }
   }
   if (current.pass.bypass_caches) return {};
-  const SchedulerCounters after = counters();
+  const UseCounters made = figures_between(before, requests());
   SiteUse& use = use_[current.site];
-  use.hits += after.hits - before.hits;
-  use.staged += after.staged - before.staged;
-  use.misses += after.misses - before.misses;
+  use.hits += made.hits;
+  use.staged += made.staged;
+  use.misses += made.misses;
   look_ahead_.count(current.site, current.pass.step, current.active, use);
   return {};
+}
+
+// Returns the requests of all passes so far.
+UseCounters Scheduler::requests() const {
+  UseCounters all;
+  for (const Supply& supply : supplies_) add_figures<UseCounters>(all, supply.counters());
+  return all;
 }
 
 // Returns whether transfers were started for all missing neurons of the pass.

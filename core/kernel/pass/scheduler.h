@@ -143,6 +143,7 @@ class Scheduler {
   bool looks_at_input(SiteId site, uint32_t step) const;
   bool joins(const Current& current) const;
   Status admit(Current& current);
+  UseCounters requests() const;
   Task<Status> post_joint_run();
   Task<Status> joint_runs_are_over();
   void fetch();

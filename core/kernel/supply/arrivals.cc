@@ -23,8 +23,8 @@ void Arrivals::begin(const GatherRequest& request, bool passes_on, std::vector<u
 }
 
 uint32_t Arrivals::join(Transfer& transfer) {
-  const auto known = std::ranges::find(awaited_, &transfer, &Awaited::transfer);
-  if (known != awaited_.end()) return static_cast<uint32_t>(known - awaited_.begin());
+  const auto known = std::ranges::find(transfer.waiting, this, &Transfer::Waiting::waiter);
+  if (known != transfer.waiting.end()) return known->number;
   const auto number = static_cast<uint32_t>(awaited_.size());
   const bool landed = transfer.state == Transfer::State::landed;
   awaited_.push_back({&transfer, landed ? Stage::here : Stage::coming});

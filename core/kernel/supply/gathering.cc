@@ -7,7 +7,7 @@
 
 namespace tierd {
 
-Status Gathering::begin(GatherRequest request) {
+Status Gathering::begin(GatherRequest&& request) {
   request_ = std::move(request);
   took_some_ = false;
   list_.purpose = request_.purpose;
@@ -101,10 +101,8 @@ void Gathering::sort_absent() {
   missing.clear();
   arrivals_.begin(request_, passes_on(), missing);
   UseCounters& counters = passes_on() ? context_.counters.passed_on : context_.counters;
-  count(arrivals_.resident(), counters.resident_bytes);
-  count(missing, counters.streamed_bytes);
-  counters.hits += static_cast<uint64_t>(
-      std::ranges::count_if(arrivals_.resident(), [&](uint32_t n) { return request_.uses(n); }));
+  counters.hits += count(arrivals_.resident(), counters.resident_bytes);
+  (void)count(missing, counters.streamed_bytes);
   size_t to_ask = 0;
   const Transfer* last = nullptr;
   uint32_t number = 0;  // of the last transfer
@@ -132,11 +130,17 @@ void Gathering::sort_absent() {
   missing.resize(to_ask);
 }
 
-void Gathering::count(std::span<const uint32_t> neurons, uint64_t& counted) {
+// Returns how many of these neurons are used, and adds their bytes to `used_bytes`.
+uint64_t Gathering::count(std::span<const uint32_t> neurons, uint64_t& used_bytes) {
   UseCounters& counters = passes_on() ? context_.counters.passed_on : context_.counters;
   const std::vector<uint32_t>& bytes = context_.sites.editions[request_.edition].bytes;
-  for (const uint32_t neuron : neurons)
-    (request_.uses(neuron) ? counted : counters.measured_bytes) += bytes[neuron];
+  uint64_t used = 0;
+  for (const uint32_t neuron : neurons) {
+    const bool is_used = request_.uses(neuron);
+    used += is_used ? 1 : 0;
+    (is_used ? used_bytes : counters.measured_bytes) += bytes[neuron];
+  }
+  return used;
 }
 
 void Gathering::adopt_transfers() {

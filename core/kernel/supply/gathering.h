@@ -78,7 +78,7 @@ class Gathering : public Offer {
   Gathering(const Gathering&) = delete;
 
   // Error: plugin_fault.
-  Status begin(GatherRequest request);
+  Status begin(GatherRequest&& request);
   // `gives_up` false: leaves transfers without another waiter to the next gathering with the same purpose.
   void end(bool gives_up);
 
@@ -110,7 +110,7 @@ class Gathering : public Offer {
   void withdraw_from_wish();
   void sort_absent();
   void join(const std::vector<uint32_t>& absent);
-  void count(std::span<const uint32_t> neurons, uint64_t& counted);
+  uint64_t count(std::span<const uint32_t> neurons, uint64_t& used_bytes);
   void adopt_transfers();
   void note_refused(size_t asked_from);
   const ActiveSet& wanted() const { return request_.set(); }

@@ -27,7 +27,7 @@ void Supply::end_pass() {
   spare_time_.end();
 }
 
-Result<Gathering*> Supply::gather(GatherRequest request) {
+Result<Gathering*> Supply::gather(GatherRequest&& request) {
   if (unused_.empty()) {
     const Gathering::Shared shared{transfers_, admission_, wishes_, sources_, scratch_};
     unused_.push_back(&gatherings_.emplace_back(context_, shared));

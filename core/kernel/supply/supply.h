@@ -60,7 +60,7 @@ class Supply : public SourceMemory {
 
   // Gathers the neurons of a pass that computes from this memory, or those that another memory fetches from
   // here, in an edition that this one holds. Error: plugin_fault; then there is no gathering.
-  Result<Gathering*> gather(GatherRequest request);
+  Result<Gathering*> gather(GatherRequest&& request);
   // Unpins the neurons of a gathering and ends it. Neurons that are fetched for it alone are given up, unless
   // they may stay for the next gathering with the same purpose.
   void close(Gathering& gathering, bool gives_up = true);

@@ -296,13 +296,12 @@ void Transfers::demand(Transfer& transfer) {
 }
 
 void Transfers::on_done(const Message& message, const Done& done) {
-  std::vector<Transfer*> transfers;
-  messages_.ended(message, done, transfers);
-  for (const Transfer* transfer : transfers) {
+  messages_.ended(message, done, ended_);
+  for (const Transfer* transfer : ended_) {
     for (const auto& [waiter, number] : transfer->waiting) waiter->message_ended(done);
   }
-  const bool alone = transfers.size() == 1;
-  for (Transfer* transfer : transfers) {
+  const bool alone = ended_.size() == 1;
+  for (Transfer* transfer : ended_) {
     if (done.status != DoneStatus::ok) {
       failed(*transfer, done, alone);
       continue;

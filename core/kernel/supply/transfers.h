@@ -136,6 +136,7 @@ class Transfers : private CompletionSink {
   std::vector<Transfer*> open_;       // in the order of their start
   std::vector<NextStretches> asked_;  // of the lists from which stretches are taken
   std::vector<Transfer*> started_;    // by the last call that started some
+  std::vector<Transfer*> ended_;      // of the last message that has ended; a member to reuse its memory
 };
 
 }  // namespace tierd
