@@ -3,8 +3,6 @@
 // elsewhere, with other flags, has another id.
 #pragma once
 
-#include <cstddef>  // names the standard library
-
 #include "core/agent/headers_hash.h"  // made by the build: TIERD_HEADERS_HASH, over all that agents may include
 
 #define TIERD_TEXT_INNER(x) #x

@@ -5,7 +5,6 @@
 // a token of a sequence at a position (RowInfo).
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -6,8 +6,6 @@
 #include <cstddef>
 #include <vector>
 
-#include "core/base/check.h"
-
 namespace tierd {
 
 template <class T>

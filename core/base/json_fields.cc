@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <cmath>
-#include <optional>
 #include <unordered_set>
 
 #include <fmt/format.h>

@@ -4,8 +4,6 @@
 
 #include <toml++/toml.h>
 #include <algorithm>
-#include <array>
-#include <filesystem>
 #include <optional>
 #include <ranges>
 #include <variant>

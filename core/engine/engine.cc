@@ -2,11 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
-#include <utility>
-
-#include "core/base/align.h"
 
 namespace tierd {
 

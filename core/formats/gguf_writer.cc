@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstring>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <type_traits>

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <functional>
 
 #include <fmt/format.h>
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "core/base/file.h"
 #include "core/base/result.h"

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/base/time.h"
 #include "core/kernel/plugin_calls.h"
 #include "core/kernel/plugin_deadline.h"
 #include "core/kernel/wish_list.h"

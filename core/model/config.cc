@@ -1,7 +1,6 @@
 #include "core/model/config.h"
 
 #include <cmath>
-#include <cstdint>
 #include <numbers>
 
 #include <fmt/format.h>

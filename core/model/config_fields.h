@@ -2,8 +2,6 @@
 // manifest and the shape files.
 #pragma once
 
-#include <string_view>
-
 #include "core/model/config.h"
 
 namespace tierd {

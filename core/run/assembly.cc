@@ -13,7 +13,6 @@
 #include "core/base/align.h"
 #include "core/base/file.h"
 #include "core/base/units.h"
-#include "core/model/layout/row_group.h"
 #include "core/run/run_trace.h"
 #include "core/run/runtime_names.h"
 #include "core/store/channel_order.h"

@@ -1,7 +1,6 @@
 // The energy of a run in joules and grams of CO2, modelled or measured while it runs.
 #pragma once
 
-#include <memory>
 #include <optional>
 
 #include "core/run/runtime.h"

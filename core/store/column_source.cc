@@ -1,7 +1,6 @@
 #include "core/store/column_source.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "core/base/check.h"
 #include "core/model/layout/codec.h"

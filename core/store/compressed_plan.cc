@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/check.h"
 #include "core/base/progress.h"
 #include "core/store/extent_packer.h"
 #include "core/store/planner.h"

@@ -1,7 +1,6 @@
 #include "core/store/extent_packer.h"
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <numeric>
 

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-
 #include "core/strategy/agent_file.h"
 #include "core/strategy/parameters.h"
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "core/agent/agent_entry.h"
 #include "core/strategy/plugin_path.h"

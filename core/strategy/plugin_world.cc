@@ -1,7 +1,6 @@
 #include "core/strategy/plugin_world.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "core/base/check.h"
 #include "core/strategy/site_view.h"

@@ -5,7 +5,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "core/base/result.h"
 #include "core/kernel/wish_list.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <tuple>
-#include <utility>
 
 #include "core/base/check.h"
 #include "core/base/take_first.h"

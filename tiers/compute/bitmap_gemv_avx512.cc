@@ -7,9 +7,7 @@
 #include <immintrin.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
-#include <utility>
 
 #include "core/base/check.h"
 #include "core/model/layout/row_group.h"

@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/base/check.h"
-
 #define TIERD_AVX2 __attribute__((target("avx2,fma,f16c")))
 #define TIERD_AVX2_INLINE TIERD_AVX2 __attribute__((always_inline)) inline
 

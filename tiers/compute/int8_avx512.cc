@@ -3,9 +3,7 @@
 #include "tiers/compute/kernel_sets.h"
 
 #if defined(__x86_64__)
-#include <immintrin.h>
 
-#include <cstring>
 #include <span>
 
 #include "core/base/check.h"

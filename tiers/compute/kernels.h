@@ -46,7 +46,6 @@
 #include "core/model/layout/bundle.h"
 #include "core/model/layout/column.h"
 #include "core/model/layout/encoding.h"
-#include "core/model/layout/row_group.h"
 #include "tiers/compute/bitmap.h"
 
 namespace tierd {

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <atomic>
 #include <barrier>
-#include <cstddef>
 #include <cstring>
 #include <functional>
 #include <system_error>

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/base/check.h"
 #include "core/model/layout/codec.h"
 #include "core/model/layout/column.h"
 #include "core/model/layout/row_group.h"

@@ -6,7 +6,6 @@
 #include <numbers>
 #include <vector>
 
-#include "core/base/align.h"
 #include "core/base/check.h"
 #include "core/model/layout/codec.h"
 #include "core/model/layout/column.h"

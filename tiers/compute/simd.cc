@@ -1,8 +1,5 @@
 // The SIMD kernel sets, compiled once for AVX2 and once for AVX-512 by Highway's foreach_target.
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 #include "tiers/compute/kernel_sets.h"
 

@@ -6,7 +6,6 @@
 
 #include "core/base/check.h"
 #include "core/base/row_mask.h"
-#include "core/model/layout/codec.h"
 #include "tiers/dram/work_cost.h"
 
 namespace tierd {

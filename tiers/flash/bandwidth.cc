@@ -10,7 +10,6 @@
 #include <ctime>
 #include <filesystem>
 #include <system_error>
-#include <vector>
 
 #include "core/base/align.h"
 #include "core/base/check.h"

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include "core/base/block_device.h"
 #include "core/base/result.h"
-#include "tiers/flash/device.h"
 
 namespace tierd {
 

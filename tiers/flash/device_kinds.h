@@ -5,9 +5,9 @@
 #include <memory>
 #include <string>
 
+#include "core/base/block_device.h"
 #include "core/base/descriptor.h"
 #include "core/base/result.h"
-#include "tiers/flash/device.h"
 
 namespace tierd {
 

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <system_error>
 
 #include "core/base/check.h"
 #include "tiers/flash/device_kinds.h"

@@ -2,8 +2,6 @@
 
 #include <sys/epoll.h>
 
-#include <algorithm>
-#include <array>
 #include <utility>
 
 #include "core/base/check.h"

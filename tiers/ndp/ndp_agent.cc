@@ -1,6 +1,5 @@
 #include "tiers/ndp/ndp_agent.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "core/base/check.h"

@@ -1,7 +1,5 @@
 #include "tools/evaluation/alternatives.h"
 
-#include <fmt/format.h>
-
 #include <sstream>
 #include <utility>
 

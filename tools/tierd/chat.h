@@ -1,7 +1,6 @@
 // A chat on the terminal: reads the user's lines and prints the model's answers.
 #pragma once
 
-#include <atomic>
 #include <csignal>
 #include <optional>
 #include <string>

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
-#include <optional>
-#include <vector>
 
 #include "core/model/text/chat_template.h"
 #include "core/run/runtime.h"

@@ -7,7 +7,6 @@
 #include <map>
 #include <set>
 #include <tuple>
-#include <vector>
 
 #include "core/store/column_source.h"
 #include "core/store/encoding_error.h"

@@ -8,7 +8,6 @@
 
 #include "core/base/log.h"
 #include "core/run/loss_settings.h"
-#include "core/run/measured_loss.h"
 
 namespace tierd {
 namespace {

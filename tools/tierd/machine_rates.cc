@@ -1,13 +1,11 @@
 #include "tools/tierd/machine_rates.h"
 
-#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <filesystem>
 #include <vector>
 
 #include "core/base/disk.h"
-#include "core/base/units.h"
 #include "core/store/cache_folder.h"
 #include "tiers/compute/memory_bandwidth.h"
 #include "tiers/flash/bandwidth.h"

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "core/config/config.h"
 #include "core/run/runtime.h"

@@ -2,8 +2,6 @@
 
 #include <sys/resource.h>
 
-#include <nlohmann/json.hpp>
-
 #include "core/run/forecast.h"
 
 namespace tierd {

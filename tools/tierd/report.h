@@ -1,7 +1,6 @@
 // The report on a run: one screen for people, one JSON object for programs.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>

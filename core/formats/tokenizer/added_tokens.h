@@ -3,7 +3,6 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
-#include <string_view>
 
 #include "core/base/result.h"
 #include "core/model/text/vocab.h"

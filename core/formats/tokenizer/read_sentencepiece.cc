@@ -1,11 +1,9 @@
 // Reads sentencepiece's model files. The library reads and checks them; facts that its interface lacks (the
 // kind of model, the normalization, which pieces are user-defined) are read from the serialized protocol
 // buffer.
-#include <fmt/format.h>
 #include <sentencepiece_processor.h>
 
 #include <exception>
-#include <optional>
 
 #include "core/base/file.h"
 #include "core/base/utf8.h"

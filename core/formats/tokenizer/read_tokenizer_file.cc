@@ -1,5 +1,4 @@
 // Chooses the reader of a tokenizer file by the beginning of its content.
-#include <fmt/format.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>

@@ -2,7 +2,6 @@
 // share as they arrive, and lets units take activations from one another. For the present pass.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>

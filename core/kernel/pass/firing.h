@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/kernel/active_set.h"
 #include "core/kernel/observer.h"
 #include "core/kernel/pass/pass_plan.h"
 #include "core/kernel/pass/recording.h"

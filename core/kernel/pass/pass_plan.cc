@@ -7,7 +7,6 @@
 
 #include "core/base/row_mask.h"
 #include "core/kernel/pass/row_masks.h"
-#include "core/kernel/set_view.h"
 
 namespace tierd {
 namespace {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
-#include <span>
 
 #include "core/base/row_mask.h"
 

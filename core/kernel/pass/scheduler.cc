@@ -1,6 +1,5 @@
 #include "core/kernel/pass/scheduler.h"
 
-#include <algorithm>
 #include <limits>
 #include <span>
 #include <utility>

@@ -9,7 +9,6 @@
 // Sizes equal those of the plain order. K-quants, whose super-blocks run along the rows, have no columns.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>

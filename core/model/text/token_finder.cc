@@ -1,7 +1,5 @@
 #include "core/model/text/token_finder.h"
 
-#include <algorithm>
-
 #include "core/model/text/characters.h"
 
 namespace tierd {

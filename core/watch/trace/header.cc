@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "core/base/align.h"
 #include "core/base/row_mask.h"
 #include "core/watch/trace/header_fields.h"
 

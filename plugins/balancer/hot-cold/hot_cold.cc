@@ -10,7 +10,6 @@
 // would never move anything.) The neurons move while no cold unit computes.
 #include <algorithm>
 #include <cstdint>
-#include <numeric>
 #include <string>
 #include <string_view>
 #include <utility>

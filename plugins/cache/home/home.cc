@@ -3,7 +3,6 @@
 // other neurons pass through staging.
 #include <algorithm>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "tierd/plugin.hpp"

@@ -6,13 +6,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdint>
 #include <cstring>
 #include <span>
 #include <utility>
 
 #include "core/agent/joint_run.h"
-#include "core/base/align.h"
 #include "core/base/check.h"
 #include "core/base/log.h"
 #include "core/base/units.h"

@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <map>
 #include <mutex>
-#include <system_error>
 #include <utility>
 #include <vector>
 

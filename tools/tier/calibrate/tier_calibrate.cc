@@ -3,7 +3,6 @@
 #include <sys/vfs.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <filesystem>
 #include <optional>

@@ -8,7 +8,6 @@
 #include <chrono>
 #include <exception>
 #include <map>
-#include <memory>
 #include <thread>
 
 #include "core/base/random.h"

@@ -5,8 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <span>
-#include <string>
 #include <thread>
 #include <vector>
 

@@ -4,7 +4,6 @@
 #include <bit>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "core/base/row_mask.h"
 #include "core/kernel/active_set.h"

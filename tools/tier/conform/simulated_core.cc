@@ -1,9 +1,6 @@
 #include "tools/tier/conform/simulated_core.h"
 
-#include <fmt/format.h>
-
 #include <array>
-#include <numeric>
 
 #include "core/model/layout/cut.h"
 

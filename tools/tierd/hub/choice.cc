@@ -7,7 +7,6 @@
 #include <array>
 #include <cctype>
 #include <charconv>
-#include <optional>
 #include <span>
 #include <string_view>
 

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "core/base/disk.h"
-#include "core/base/log.h"
 #include "core/base/units.h"
 #include "tools/tierd/hub/digest.h"
 

@@ -1,11 +1,8 @@
 #include "tools/tierd/hub/environment.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
-#include <string_view>
 
 #include "core/base/file.h"
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <string_view>
 
 #include "core/base/log.h"
 #include "core/base/units.h"

@@ -6,7 +6,6 @@
 #include <cctype>
 #include <charconv>
 #include <optional>
-#include <string_view>
 
 #include "core/base/check.h"
 #include "tools/tierd/hub/curl_library.h"

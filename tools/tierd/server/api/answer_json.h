@@ -6,7 +6,6 @@
 #include <string>
 #include <string_view>
 
-#include "core/model/text/tokenizer.h"
 #include "tools/tierd/server/api/generation.h"
 
 namespace tierd {

@@ -4,12 +4,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/base/log.h"
 #include "core/model/text/text_stream.h"
-#include "tools/tierd/server/api/api_reply.h"
 
 namespace tierd {
 namespace {

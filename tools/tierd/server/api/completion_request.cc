@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "core/base/json_fields.h"
 #include "tools/tierd/server/api/api_error.h"

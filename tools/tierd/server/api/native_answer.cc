@@ -1,6 +1,5 @@
 #include "tools/tierd/server/api/native_answer.h"
 
-#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
