@@ -10,11 +10,8 @@ namespace tierd {
 namespace {
 
 constexpr double kBlock = 4096;
-constexpr double kPackedAlignment = 64;  // alignment of packed channels
-constexpr uint32_t kMostGap = 64;        // longest gap that is read through, in pieces
-constexpr double kLongestRead = 1 << 20;
+constexpr double kPackedAlignment = 64;    // alignment of packed channels
 constexpr double kNeverCapped = 1u << 30;  // bytes of a read, more than any has
-constexpr double kFewestEnds = 1e-6;       // ends of runs, a piece, if all pieces are wanted
 
 }  // namespace
 
@@ -63,27 +60,6 @@ double ReadCurve::seconds(double total, uint64_t bytes, bool aligned) const {
   const auto size = static_cast<double>(bytes);
   const double touched = aligned ? std::ceil(size / kBlock) * kBlock : size + kBlock - kPackedAlignment;
   return total / size * seconds_each(touched);
-}
-
-double ReadCurve::scattered_seconds(double total, uint64_t bytes, bool aligned, double density) const {
-  TIERD_CHECK(density >= 0 && density <= 1);
-  const auto piece = static_cast<double>(bytes);
-  double best = seconds(total, bytes, aligned);
-  // A gap between wanted pieces has k others with probability density * (1 - density)^k. Gaps of at most
-  // `most` are read through.
-  double longer = 1 - density;  // probability of a gap longer than `most`
-  double read = 1;              // pieces read for each wanted one
-  for (uint32_t most = 0; most <= kMostGap; ++most) {
-    if (most > 0) {
-      read += most * density * longer;
-      longer *= 1 - density;
-    }
-    const double run = read / std::max(longer, kFewestEnds) * piece;
-    const auto whole = static_cast<uint64_t>(std::min(run, kLongestRead));
-    const double each = seconds(read * piece, std::max<uint64_t>(whole, bytes), aligned);
-    best = std::min(best, total / piece * each);
-  }
-  return best;
 }
 
 }  // namespace tierd

@@ -39,9 +39,6 @@ class ReadCurve {
   // The time of `total` bytes in reads of `bytes`. The disk reads whole blocks of 4096: exactly these for
   // `aligned` reads, else those that a run of bytes at any offset touches on average.
   double seconds(double total, uint64_t bytes, bool aligned) const;
-  // The same for pieces of `bytes`, each wanted with probability `density`: adjacent ones are one read, and
-  // gaps up to the best length are read through, as the flash agent does.
-  double scattered_seconds(double total, uint64_t bytes, bool aligned, double density) const;
   // Wanted bytes a second.
   double rate(uint64_t bytes, bool aligned) const { return 1 / seconds(1, bytes, aligned); }
 

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/model/sampling/logprobs.h"
-
 namespace tierd {
 
 // Checked before the first chunk is computed, not in the middle.
@@ -104,17 +102,6 @@ Result<size_t> Session::append_guesses(std::span<const uint32_t> tokens,
 void Session::truncate(size_t tokens) {
   TIERD_CHECK(tokens <= tokens_.size());
   tokens_.resize(tokens);
-}
-
-Result<Session::Loss> Session::append_with_loss(std::span<const uint32_t> tokens) {
-  Loss loss;
-  if (tokens.empty()) return loss;
-  // The last token is only predicted, never appended.
-  TIERD_TRY(append_with_logits(tokens.first(tokens.size() - 1), [&](size_t i, std::span<const float> logits) {
-    loss.nats -= logprobs_of(logits, tokens[i + 1], 0).chosen.logprob;
-    ++loss.tokens;
-  }));
-  return loss;
 }
 
 }  // namespace tierd

@@ -39,13 +39,6 @@ class Session {
   // Drops all tokens but the first `tokens`.
   void truncate(size_t tokens);
 
-  // Appends tokens and sums -ln p(token | tokens before it) for each of them but the first of the session.
-  struct Loss {
-    double nats = 0;
-    uint64_t tokens = 0;
-  };
-  Result<Loss> append_with_loss(std::span<const uint32_t> tokens);
-
   uint32_t position() const { return static_cast<uint32_t>(tokens_.size()); }
   std::span<const uint32_t> tokens() const { return tokens_; }
   // Drops all tokens.

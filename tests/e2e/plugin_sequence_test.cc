@@ -82,7 +82,9 @@ TEST_F(SequencesTest, BeginWithTheFirstTokenAndEndWithTheSession) {
     const std::vector<uint32_t> too_many(runtime->engine().context() + 1, 1);
     EXPECT_FALSE(session.append(too_many).ok());
     EXPECT_THAT(calls(), IsEmpty());  // no token reached the predictor
-    EXPECT_TRUE(session.append_with_loss(golden_.tokens).ok());
+    const auto ignore = [](size_t, std::span<const float>) {};
+    EXPECT_TRUE(
+        session.append_with_logits(std::span(golden_.tokens).first(golden_.tokens.size() - 1), ignore).ok());
     EXPECT_THAT(calls(), ElementsAre("begin 0"));
   }
   EXPECT_THAT(calls(), ElementsAre("end 0"));

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fstream>
 
+#include "core/model/sampling/logprobs.h"
 #include "tests/engine/model_world.h"
 
 namespace tierd {
@@ -78,7 +79,7 @@ TEST_F(SessionTest, BadTokensAndAFullContextAreErrorsAndChangeNothing) {
   EXPECT_EQ(session.position(), 8u);
 }
 
-TEST_F(SessionTest, LossIsThatOfTheLogits) {
+TEST_F(SessionTest, LogitsOfEveryTokenAreThoseOfSingleTokens) {
   const auto one = start();
   Session session(one->engine(), 0);
   double want = 0;
@@ -92,13 +93,16 @@ TEST_F(SessionTest, LossIsThatOfTheLogits) {
   for (const uint32_t rows : {1u, 4u, 64u}) {
     const auto runtime = start({}, rows);
     Session scored(runtime->engine(), 0);
-    const auto loss = scored.append_with_loss(kTokens);
-    ASSERT_TRUE(loss.ok());
-    EXPECT_NEAR(loss->nats, want, 1e-5);
-    EXPECT_EQ(loss->tokens, kTokens.size() - 1);
-    scored.clear();
-    EXPECT_EQ(scored.append_with_loss(std::span(kTokens).first(1))->tokens, 0u);
-    EXPECT_EQ(scored.append_with_loss({})->tokens, 0u);
+    double found = 0;
+    size_t next = 0;
+    const Status appended = scored.append_with_logits(
+        std::span(kTokens).first(kTokens.size() - 1), [&](size_t i, std::span<const float> logits) {
+          EXPECT_EQ(i, next++);
+          found -= logprobs_of(logits, kTokens[i + 1], 0).chosen.logprob;
+        });
+    ASSERT_TRUE(appended.ok());
+    EXPECT_NEAR(found, want, 1e-5);
+    EXPECT_EQ(next, kTokens.size() - 1);
   }
 }
 

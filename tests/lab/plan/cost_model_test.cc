@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <random>
 #include <vector>
 
 #include "tests/base/steady_disk.h"
@@ -205,6 +206,36 @@ TEST(CostSearch, EndsWhereTheBudgetDoes) {
   const auto choice = choose_cost(model, 15'000'000, 98'304'000, 0.5, 0);
   EXPECT_EQ(choice->chosen.group, 2u);
   EXPECT_EQ(choice->why, "a larger group does not fit the budget");
+}
+
+// Compares with counting: drawn pieces, read in runs over gaps of every length.
+TEST(CostModel, JoinsReadsOverTheBestGap) {
+  const ReadCurve curve = steady_disk(20e-6, 2e9);
+  std::mt19937 random(1);
+  for (const double density : {0.02, 0.2, 0.5, 0.9}) {
+    constexpr int kPieces = 200'000;
+    constexpr uint64_t kBytes = 8192;
+    std::vector<int> wanted;
+    std::bernoulli_distribution draw(density);
+    for (int i = 0; i < kPieces; ++i) {
+      if (draw(random)) wanted.push_back(i);
+    }
+    double least = 1e9;
+    for (int most = 0; most < 40; ++most) {
+      double total = 0;
+      for (size_t begin = 0, end = 1; begin < wanted.size(); begin = end++) {
+        while (end < wanted.size() && wanted[end] - wanted[end - 1] - 1 <= most) ++end;
+        const uint64_t bytes = kBytes * static_cast<uint64_t>(wanted[end - 1] - wanted[begin] + 1);
+        total += curve.seconds(static_cast<double>(bytes), std::min<uint64_t>(bytes, 1 << 20), true);
+      }
+      least = std::min(least, total);
+    }
+    const double found =
+        scattered_seconds(curve, static_cast<double>(wanted.size() * kBytes), kBytes, true, density);
+    EXPECT_NEAR(found / least, 1, 0.05) << density;
+  }
+  EXPECT_EQ(scattered_seconds(curve, 0, 4096, true, 0), 0);
+  EXPECT_NEAR(scattered_seconds(curve, 1e9, 4096, true, 1), 1e9 / curve.rate(1 << 20, true), 1e-3);
 }
 
 }  // namespace

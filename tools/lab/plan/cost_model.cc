@@ -10,6 +10,9 @@ namespace tierd {
 namespace {
 
 constexpr double kMostSparsity = 0.95;  // the most that the greedy rule chooses
+constexpr uint32_t kMostGap = 64;       // longest gap that is read through, in pieces
+constexpr double kLongestRead = 1 << 20;
+constexpr double kFewestEnds = 1e-6;  // ends of runs, a piece, if all pieces are wanted
 
 double sparsity_of(uint64_t budget, uint64_t model_bytes, std::optional<double> given) {
   const double asked = 1 - static_cast<double>(budget) / static_cast<double>(model_bytes);
@@ -17,6 +20,27 @@ double sparsity_of(uint64_t budget, uint64_t model_bytes, std::optional<double> 
 }
 
 }  // namespace
+
+double scattered_seconds(const ReadCurve& disk, double total, uint64_t bytes, bool aligned, double density) {
+  TIERD_CHECK(density >= 0 && density <= 1);
+  const auto piece = static_cast<double>(bytes);
+  double best = disk.seconds(total, bytes, aligned);
+  // A gap between wanted pieces has k others with probability density * (1 - density)^k. Gaps of at most
+  // `most` are read through.
+  double longer = 1 - density;  // probability of a gap longer than `most`
+  double read = 1;              // pieces read for each wanted one
+  for (uint32_t most = 0; most <= kMostGap; ++most) {
+    if (most > 0) {
+      read += most * density * longer;
+      longer *= 1 - density;
+    }
+    const double run = read / std::max(longer, kFewestEnds) * piece;
+    const auto whole = static_cast<uint64_t>(std::min(run, kLongestRead));
+    const double each = disk.seconds(read * piece, std::max<uint64_t>(whole, bytes), aligned);
+    best = std::min(best, total / piece * each);
+  }
+  return best;
+}
 
 double lossless_token(const CostModel& model, uint64_t budget) {
   const double channels = model.layer_bytes() * model.layers;
@@ -57,7 +81,7 @@ std::optional<CostEstimate> estimate_cost(const CostModel& model, uint64_t budge
 
   const double density = (1 - cost.hits) * used;  // of the missed channels, among all
   const auto seconds = [&](double bytes, uint64_t chunk, bool aligned, double share) {
-    return model.joins_reads ? model.flash.scattered_seconds(bytes, chunk, aligned, share)
+    return model.joins_reads ? scattered_seconds(model.flash, bytes, chunk, aligned, share)
                              : model.flash.seconds(bytes, chunk, aligned);
   };
   double literal_demand = 0;

@@ -31,6 +31,11 @@ struct ChannelOperator {
   double layer_bytes() const { return static_cast<double>(channels * channel_bytes * copies); }
 };
 
+// Returns the seconds of `total` bytes in pieces of `bytes` (ReadCurve::seconds), each wanted with
+// probability `density`: adjacent ones are one read, and gaps up to the best length are read through, as the
+// flash agent does.
+double scattered_seconds(const ReadCurve& disk, double total, uint64_t bytes, bool aligned, double density);
+
 struct CostModel {
   uint32_t layers = 0;
   std::vector<ChannelOperator> operators;

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "core/engine/session.h"
+#include "core/model/sampling/logprobs.h"
 #include "tools/evaluation/loss.h"
 
 namespace tierd {
@@ -49,14 +50,19 @@ Result<double> entropy_of(Session& session, std::span<const uint32_t> window, ui
 }
 
 Result<double> perplexity_of(Session& session, const std::vector<std::vector<uint32_t>>& windows) {
-  Session::Loss sum;
+  double nats = 0;
+  uint64_t tokens = 0;
   for (const std::vector<uint32_t>& window : windows) {
     session.clear();
-    TIERD_ASSIGN(const Session::Loss loss, session.append_with_loss(window));
-    sum.nats += loss.nats;
-    sum.tokens += loss.tokens;
+    if (window.empty()) continue;
+    // The last token is only predicted, never appended.
+    TIERD_TRY(session.append_with_logits(std::span(window).first(window.size() - 1),
+                                         [&](size_t i, std::span<const float> logits) {
+                                           nats -= logprobs_of(logits, window[i + 1], 0).chosen.logprob;
+                                           ++tokens;
+                                         }));
   }
-  return std::exp(sum.nats / static_cast<double>(std::max<uint64_t>(1, sum.tokens)));
+  return std::exp(nats / static_cast<double>(std::max<uint64_t>(1, tokens)));
 }
 
 }  // namespace
