@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "core/base/block_device.h"
 #include "core/base/result.h"
 
 namespace tierd {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "core/base/block_device.h"
 #include "core/base/descriptor.h"
 #include "core/base/result.h"
 
