@@ -3,6 +3,8 @@
 // elsewhere, with other flags, has another id.
 #pragma once
 
+#include <cstddef>  // names the standard library, __GLIBCXX__
+
 #include "core/agent/headers_hash.h"  // made by the build: TIERD_HEADERS_HASH, over all that agents may include
 
 #define TIERD_TEXT_INNER(x) #x
