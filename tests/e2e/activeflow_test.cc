@@ -217,8 +217,8 @@ TEST_F(ActiveFlowCli, ChannelsThatAreAllSmallerThanABlockAreWarnedOf) {
                       "0", "--set", "tiers.dram.capacity=60%"})
         .err;
   };
-  EXPECT_THAT(said("activeflow"), testing::HasSubstr("channels are 2048 bytes at most"));
-  EXPECT_THAT(said("ablation/activeflow-n4"), testing::Not(testing::HasSubstr("bytes at most")));
+  EXPECT_THAT(said("activeflow"), testing::HasSubstr("channels have at most 2048 bytes"));
+  EXPECT_THAT(said("ablation/activeflow-n4"), testing::Not(testing::HasSubstr("channels have at most")));
 }
 
 TEST_F(ActiveFlowCli, WhatCannotBePlannedIsSaid) {

@@ -433,7 +433,7 @@ TEST_F(ProgramTest, KeysThatNothingReadsAreNamed) {
   EXPECT_THAT(refused("heat.tensors=x"), StartsWith("heat.tensors: says what a predictor that keeps heat"));
   EXPECT_THAT(refused("heat.up=4"), StartsWith("heat.up: says what"));
   EXPECT_THAT(refused("tiers.dram.cache.window=4"), StartsWith("tiers.dram.cache.window: says what a cache"));
-  EXPECT_THAT(refused("plugins.path=/nowhere"), StartsWith("plugins.path: '/nowhere' is no folder"));
+  EXPECT_THAT(refused("plugins.path=/nowhere"), StartsWith("plugins.path: '/nowhere' is not a folder"));
   EXPECT_THAT(refused("pressure.step=much"), StartsWith("pressure.step: "));
   EXPECT_THAT(refused("pressure.calm_ms=0"), StartsWith("pressure.calm_ms: 0, expected 1 to"));
   EXPECT_THAT(refused("heat.fallback=x"), StartsWith("heat.fallback: says what"));

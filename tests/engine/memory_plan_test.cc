@@ -205,7 +205,7 @@ TEST(MemoryPlan, AutoIsWhatThereIsAndNoMoreThanEverything) {
   const std::string line = with(all->least - 1).error().line();
   EXPECT_THAT(line, HasSubstr(", and a group leaves no more: "));
   EXPECT_THAT(line, HasSubstr("(" + std::to_string(all->least) + " bytes"));
-  EXPECT_THAT(line, testing::EndsWith("give a smaller context (-c), or --force"));
+  EXPECT_THAT(line, testing::EndsWith("set a smaller context (-c), or --force"));
 }
 
 TEST(MemoryPlan, MoreThanThereIsIsRefusedWithBothNumbers) {

@@ -146,7 +146,7 @@ TEST(GgufWriter, RefusesWeightsThatAreNotFinite) {
       const Status written = write_gguf(source, path, true);
       ASSERT_EQ(written.code(), Code::corrupt) << tensor;
       EXPECT_THAT(written.error().line(), HasSubstr(std::string("memory: tensor '") + tensor +
-                                                    "', row 0, column 5: nan is no weight"));
+                                                    "', row 0, column 5: nan is not a finite number"));
       EXPECT_FALSE(std::filesystem::exists(path));
     }
   }

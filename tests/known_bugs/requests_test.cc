@@ -82,7 +82,7 @@ TEST(KnownBugs, ContextOverflow_litellm_10793_textgen_7257) {
 
 // Clients repeat a request after 501 for seconds, so an unsupported field is answered 400 and named.
 TEST(KnownBugs, UnsupportedIsTriedAgain_openai_python) {
-  const auto refused = api_error(Error{Code::unsupported, "chat template", "the model brings none"});
+  const auto refused = api_error(Error{Code::unsupported, "chat template", "the model has none"});
   EXPECT_EQ(refused.status, 400u);
   EXPECT_EQ(status_of({{"tools", {{{"type", "function"}, {"function", {{"name", "f"}}}}}}}), 400u);
 }

@@ -175,11 +175,12 @@ TEST(TierTable, WhatCannotBeIsToldByItsKey) {
   EXPECT_EQ(refused({"tiers.dram.count=0"}), "tiers: no tier has a memory; add one such as [tiers.dram]");
   EXPECT_EQ(refused({"tiers.dram.kind=null"}), "tiers.dram.kind: agent 'null' does not serve 'run'");
   EXPECT_EQ(refused({"tiers.dram.compute=false"}), "tiers: no tier computes");
-  EXPECT_EQ(refused({"tiers.dram.count=33"}), "tiers.dram.count: 33 make more than 32 memories");
+  EXPECT_EQ(refused({"tiers.dram.count=33"}),
+            "tiers.dram.count: 33 agents make more than 32 memories in total");
   EXPECT_EQ(a({"tiers.a.count=16", "tiers.dram.count=17"}),
-            "tiers.dram.count: 17 make more than 32 memories");
+            "tiers.dram.count: 17 agents make more than 32 memories in total");
   EXPECT_EQ(refused({"tiers.dram.count=4294967295"}),
-            "tiers.dram.count: 4294967295 make more than 32 memories");
+            "tiers.dram.count: 4294967295 agents make more than 32 memories in total");
   EXPECT_EQ(a({"tiers.a.over=b"}), "tiers.a.over: there is no tier 'b'");
   EXPECT_EQ(a({"tiers.a.over=a"}), "tiers.a.over: the tier is over itself, directly or through others");
   EXPECT_THAT(a({"tiers.a.over=dram", "tiers.dram.over=a"}),

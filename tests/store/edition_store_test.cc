@@ -45,7 +45,7 @@ TEST(Writer, EditionsAreStoresOfTheirEncoding) {
     const Manifest& manifest = store->manifest();
     ASSERT_EQ(manifest.editions.size(), editions.size() * config.n_layers);
     EXPECT_THAT(write_store(source, out, {.layout = layout, .quiet = true}).error().line(),
-                HasSubstr("another layout"));
+                HasSubstr("with other settings"));
     EXPECT_TRUE(write_store(source, out, {.layout = layout, .editions = editions, .quiet = true}).ok());
     for (size_t e = 0; e < editions.size(); ++e) {
       const std::string alone = temp.path() + "/alone-" + std::string(name(editions[e]));

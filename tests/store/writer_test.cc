@@ -98,9 +98,9 @@ TEST(Writer, BundlesRowsAndColumns) {
       const Status written = write_store(source, out, {.layout = Layout::neuron, .quiet = true});
       ASSERT_TRUE(written.ok()) << written.error().line();
       expect_same_weights(source, out);
-      EXPECT_THAT(write_store(source, out, kQuiet).error().line(), HasSubstr("another layout"));
+      EXPECT_THAT(write_store(source, out, kQuiet).error().line(), HasSubstr("with other settings"));
       const WriteOptions apart = {.layout = Layout::neuron, .bundling = Bundling::none, .quiet = true};
-      EXPECT_THAT(write_store(source, out, apart).error().line(), HasSubstr("another layout"));
+      EXPECT_THAT(write_store(source, out, apart).error().line(), HasSubstr("with other settings"));
       ASSERT_TRUE(write_store(source, out + "-apart", apart).ok());
       expect_same_weights(source, out + "-apart");
     }
@@ -119,7 +119,7 @@ TEST(Writer, ChannelsOfAGroupOfLayers) {
         const Status written = write_store(source, out, options);
         ASSERT_TRUE(written.ok()) << written.error().line();
         expect_same_weights(source, out);
-        EXPECT_THAT(write_store(source, out, kQuiet).error().line(), HasSubstr("another layout"));
+        EXPECT_THAT(write_store(source, out, kQuiet).error().line(), HasSubstr("with other settings"));
       }
     }
   }
@@ -336,9 +336,9 @@ TEST(Writer, SameSourceIsNoWorkAndAnotherIsRefused) {
   EXPECT_TRUE(write_store(source, out, kQuiet).ok());
   EXPECT_EQ(std::filesystem::last_write_time(out + "/weights.bin"), time);
   const Status otherwise = write_store(source, out, {.neuron_bytes = 8192, .quiet = true});
-  EXPECT_THAT(otherwise.error().line(), HasSubstr("another layout"));
+  EXPECT_THAT(otherwise.error().line(), HasSubstr("with other settings"));
   source.fingerprint_value = "changed";
-  EXPECT_THAT(write_store(source, out, kQuiet).error().line(), HasSubstr("made from memory"));
+  EXPECT_THAT(write_store(source, out, kQuiet).error().line(), HasSubstr("is a store of memory"));
   flip_bit(out + "/manifest.json", 100, 1);
   EXPECT_THAT(write_store(source, out, kQuiet).error().line(), HasSubstr("damaged store"));
 }
@@ -393,20 +393,20 @@ TEST(Writer, ValuesThatCannotBeEncodedAreNamed) {
     Compression compression = Compression::none;
   };
   const Case cases[] = {
-      {Layout::row, Encoding::q4_0, NAN, "nan is no weight"},
-      {Layout::row, Encoding::q8_0, -INFINITY, "-inf is no weight"},
+      {Layout::row, Encoding::q4_0, NAN, "nan is not a finite number"},
+      {Layout::row, Encoding::q8_0, -INFINITY, "-inf is not a finite number"},
       {Layout::row, Encoding::q4_0, 1e6f, "1000000 is too large for q4_0"},
       {Layout::row, Encoding::q8_0, 1e8f, "100000000 is too large for q8_0"},
-      {Layout::row, Encoding::q4_k, NAN, "nan is no weight"},
+      {Layout::row, Encoding::q4_k, NAN, "nan is not a finite number"},
       {Layout::row, Encoding::q6_k, 1e30f, "1e+30 is too large for q6_k"},
       {Layout::row, Encoding::f16, 65520, "65520 is too large for f16"},
       {Layout::row, Encoding::bf16, 3.4e38f, "3.4e+38 is too large for bf16"},
-      {Layout::row, Encoding::f16, NAN, "nan is no weight", Compression::bitmap},
-      {Layout::neuron, Encoding::q4_0, NAN, "nan is no weight"},
-      {Layout::channel_group, Encoding::q8_0, INFINITY, "inf is no weight"},
-      {Layout::row, Encoding::f32, NAN, "nan is no weight"},
-      {Layout::neuron, Encoding::f32, INFINITY, "inf is no weight"},
-      {Layout::channel_group, Encoding::f32, NAN, "nan is no weight"},
+      {Layout::row, Encoding::f16, NAN, "nan is not a finite number", Compression::bitmap},
+      {Layout::neuron, Encoding::q4_0, NAN, "nan is not a finite number"},
+      {Layout::channel_group, Encoding::q8_0, INFINITY, "inf is not a finite number"},
+      {Layout::row, Encoding::f32, NAN, "nan is not a finite number"},
+      {Layout::neuron, Encoding::f32, INFINITY, "inf is not a finite number"},
+      {Layout::channel_group, Encoding::f32, NAN, "nan is not a finite number"},
       {Layout::channel_group, Encoding::f16, 1e5f, "100000 is too large for f16"},
   };
   const TempFolder temp;

@@ -80,7 +80,7 @@ TEST_F(Tier, ListsTheVerbsThatThereAre) {
     EXPECT_EQ(ended.status, 0);
     EXPECT_THAT(ended.out, StartsWith("Usage: tier VERB"));
     EXPECT_THAT(ended.out, HasSubstr("\nProduct\n  bench       measures prefill"));
-    EXPECT_THAT(ended.out, HasSubstr("\nLaboratory\n  prune       makes "));
+    EXPECT_THAT(ended.out, HasSubstr("\nLaboratory\n  prune       sets "));
     EXPECT_THAT(ended.out, HasSubstr("\nOthers\n  mine\n"));
     EXPECT_THAT(ended.out, Not(testing::AnyOf(HasSubstr("  trace "), HasSubstr("no-program"))));
     EXPECT_THAT(ended.err, IsEmpty());

@@ -48,7 +48,7 @@ TEST_F(MachineFiles, TablesAreOneAndValuesAreReplaced) {
 TEST_F(MachineFiles, ABaseThatIsNoneOrComesBackIsRefused) {
   EXPECT_THAT(refused(write("base = 3\n")),
               HasSubstr("'base' is not a string; the name of a description is expected"));
-  EXPECT_THAT(refused(write("base = \"\"\n")), HasSubstr("'base' is none"));
+  EXPECT_THAT(refused(write("base = \"\"\n")), HasSubstr("'base' is not a string"));
   const std::string missing = refused(write("base = \"no-such\"\n"));
   EXPECT_THAT(missing, HasSubstr(path() + ": 'base': no-such: no such machine; known are"));
   EXPECT_THAT(refused(based_on(write("[flash\n", "broken"))), HasSubstr("'base': " + path("broken") + ":"));

@@ -117,7 +117,7 @@ TEST_F(DrawnTraces, ErrorsSayWhatIsWrong) {
   EXPECT_THAT(refused({.profile = "m2cache", .shape = "mixtral-8x7b", .tokens = 1}, path()),
               HasSubstr("is a mixture"));
   EXPECT_THAT(refused({.profile = "m2cache", .shape = kShape, .tokens = 1, .by_depth = true}, path()),
-              HasSubstr("has no [depth]"));
+              HasSubstr("has no table [depth]"));
   EXPECT_THAT(refused({.profile = "m2cache", .shape = kShape, .tokens = 1}, path("no/folder")),
               HasSubstr("cannot be written"));
   // A folder in place of the file: no partial file stays.

@@ -79,7 +79,7 @@ TEST(ActivityProfiles, RatesByDepth) {
   EXPECT_NEAR(used, 0.24, 0.005);
   EXPECT_NEAR(fresh, 0.024, 0.001);
   const auto other = read_activity_profile("m2cache");
-  EXPECT_THAT(layer_rates(*other, 32, true).error().line(), HasSubstr("m2cache: has no [depth]"));
+  EXPECT_THAT(layer_rates(*other, 32, true).error().line(), HasSubstr("m2cache: has no table [depth]"));
   ActivityProfile steep = *profile;
   steep.depth = {.first = 1e-4, .middle = 1e-4, .last = 1};
   EXPECT_THAT(layer_rates(steep, 32, true).error().line(), HasSubstr("of layer 0 active"));

@@ -127,7 +127,7 @@ TEST_F(TierTrain, WhatCannotBeTrainedOn) {
   };
   const std::string sound = activations();
   EXPECT_THAT(refused({"predictor", TIERD_SOURCE_DIR "/tests/golden/models/llama2", sound, "-o", out()}),
-              HasSubstr("without ReLU"));
+              HasSubstr("have no ReLU"));
   EXPECT_THAT(with(sound, {"--rank", "33"}), HasSubstr("--rank: '33' is a rank of 33, expected 1 to 32"));
   EXPECT_THAT(with(sound, {"--rank", "0=4"}), HasSubstr("--rank: layer 1 is not named"));
   EXPECT_THAT(with(sound, {"--learning-rate", "0"}), HasSubstr("--learning-rate"));

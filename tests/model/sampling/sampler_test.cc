@@ -124,7 +124,7 @@ TEST(SamplerChain, IsReadAsLlamaCppReadsIt) {
               testing::HasSubstr("--samplers: 'mirostat' is not a sampler; expected names from"));
   EXPECT_THAT(refused("top_k;top_k"), testing::HasSubstr("'top_k' is named twice"));
   EXPECT_THAT(refused("kk"), testing::HasSubstr("named twice"));
-  EXPECT_THAT(refused("top_k;penalties"), testing::HasSubstr("expected first"));
+  EXPECT_THAT(refused("top_k;penalties"), testing::HasSubstr("penalties must precede all others"));
 }
 
 TEST(Sampler, TemperatureFlattensOrSharpens) {
