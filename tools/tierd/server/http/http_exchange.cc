@@ -166,8 +166,9 @@ class AnswerWriter {
         if (chunked_ && !without_body_) co_await send(http::make_chunk_last());
         stream_.expires_never();
         co_return !error_ && (chunked_ || !exchange_.streams());
-      } else if (!co_await wait()) {
-        break;
+      } else {
+        const bool there = co_await wait();  // g++ 12 miscompiles a condition that waits
+        if (!there) break;
       }
       if (error_) break;
     }
@@ -223,7 +224,10 @@ class AnswerWriter {
     }
     if (told) co_return true;
     const Client client = client_of(stream_);
-    if (client == Client::listens_or_gone && !probed_) co_return co_await probe();
+    if (client == Client::listens_or_gone && !probed_) {
+      const bool there = co_await probe();
+      co_return there;
+    }
     if (client == Client::gone) co_return false;
     const auto now = std::chrono::steady_clock::now();
     if (now - said_ < limits_.ping) co_return true;
@@ -264,7 +268,8 @@ class AnswerWriter {
 asio::awaitable<bool> write_answer(beast::tcp_stream& stream, HttpExchange& exchange,
                                    const HttpServer::Limits& limits, bool without_body) {
   AnswerWriter writer(stream, exchange, limits, without_body);
-  co_return co_await writer.run();
+  const bool went_well = co_await writer.run();
+  co_return went_well;
 }
 
 }  // namespace tierd
