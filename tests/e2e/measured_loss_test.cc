@@ -110,7 +110,7 @@ TEST_F(MeasuredLossOfRuns, StandsInPlanAndReport) {
   // Other settings have a verdict of their own.
   std::vector<std::string> other = tables;
   other.insert(other.end(), {"--set", "predictor.threshold=0.6"});
-  EXPECT_THAT(run("llm-in-a-flash", other).err, HasSubstr("loss not measured: "));
+  EXPECT_THAT(run("llm-in-a-flash", other).err, HasSubstr("loss not measured; measure it with tier-compare "));
 }
 
 TEST_F(MeasuredLossOfRuns, OfLosslessConfigurationsNothingIsSaid) {
@@ -162,7 +162,7 @@ TEST_F(MeasuredLossOfRuns, ThatIsDamagedIsNamed) {
   const Ended damaged = run("papers/hermes");
   EXPECT_EQ(damaged.status, 2);
   EXPECT_THAT(damaged.err, HasSubstr(file));
-  EXPECT_THAT(damaged.err, HasSubstr("remove the file, or tier-compare "));
+  EXPECT_THAT(damaged.err, HasSubstr("remove the file, or measure it again with tier-compare "));
   EXPECT_EQ(run("papers/hermes", {"--force"}).status, 0);
   EXPECT_THAT(run("papers/hermes", {"--check"}).out, HasSubstr(file));
   ASSERT_EQ(compare("papers/hermes").status, 0);

@@ -198,7 +198,7 @@ TEST_F(PruneCli, WhatIsThereIsNotOverwritten) {
   const std::string there = folder().write("there.gguf", "mine");
   const Ended run = prune({kLlama, there, "--method", "magnitude"});
   EXPECT_EQ(run.status, 2);
-  EXPECT_THAT(run.err, HasSubstr("exists and is not overwritten"));
+  EXPECT_THAT(run.err, HasSubstr("exists, and a pruned model does not overwrite files"));
   EXPECT_EQ(file_text(there), "mine");
   std::filesystem::create_directory(at("folder"));
   EXPECT_EQ(prune({kLlama, at("folder"), "--method", "magnitude"}).status, 2);
