@@ -85,10 +85,12 @@ TEST_F(FigureNames, OfReportsAndTracesAreDeclared) {
                                           "--json"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     std::vector<std::string> traced = arguments, checked = arguments;
-    traced.insert(traced.end(), {"--trace", trace()});
+    const bool has_timeline = config == "hybrid";  // a run has a timeline or a trace, not both
+    if (!has_timeline) traced.insert(traced.end(), {"--trace", trace()});
     checked.emplace_back("--check");
     report.expect_all(printed(run_tierd(traced))["report"], config);
     check.expect_all(printed(run_tierd(checked)), config);
+    if (has_timeline) continue;
     const auto reader = TraceReader::open(trace());
     ASSERT_TRUE(reader.ok()) << reader.error().line();
     header.expect_all(json::parse(header_json(reader->header())), config);
