@@ -11,7 +11,7 @@ TEST(Budget, NeverHoldsMoreThanItsCapacity) {
   EXPECT_TRUE(budget.reserve("KV cache", 600).ok());
   const Status refused = budget.reserve("staging", 401);
   EXPECT_EQ(refused.code(), Code::no_space);
-  EXPECT_EQ(refused.error().line(), "budget: staging needs 401 B, of 1.00 kB only 400 B are left");
+  EXPECT_EQ(refused.error().line(), "budget: staging needs 401 B, but of 1.00 kB only 400 B are left");
   EXPECT_EQ(budget.used(), 600u);
   EXPECT_TRUE(budget.reserve("staging", 400).ok());
   EXPECT_EQ(budget.left(), 0u);

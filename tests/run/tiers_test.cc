@@ -174,7 +174,7 @@ TEST(TierTable, WhatCannotBeIsToldByItsKey) {
             "such agent");
   EXPECT_EQ(refused({"tiers.dram.count=0"}), "tiers: no tier has a memory; add one such as [tiers.dram]");
   EXPECT_EQ(refused({"tiers.dram.kind=null"}), "tiers.dram.kind: agent 'null' does not serve 'run'");
-  EXPECT_EQ(refused({"tiers.dram.compute=false"}), "tiers: no tier computes");
+  EXPECT_EQ(refused({"tiers.dram.compute=false"}), "tiers: no tier computes; set compute = true in one");
   EXPECT_EQ(refused({"tiers.dram.count=33"}),
             "tiers.dram.count: 33 agents make more than 32 memories in total");
   EXPECT_EQ(a({"tiers.a.count=16", "tiers.dram.count=17"}),
