@@ -111,7 +111,7 @@ TEST_F(CliErrors, Numbers) {
 TEST_F(CliErrors, Prompts) {
   std::string words;
   for (int i = 0; i < 400; ++i) words += "a word ";
-  EXPECT_THAT(refused({"-m", kDemo, "-p", words, "-ub", "16"}), HasSubstr("do not fit a context of 256"));
+  EXPECT_THAT(refused({"-m", kDemo, "-p", words, "-ub", "16"}), HasSubstr("do not fit in a context of 256"));
   EXPECT_THAT(refused({"-m", kDemo, "-f", folder().path()}), HasSubstr(folder().path()));
   EXPECT_THAT(refused({"-m", kDemo, "-f", "/nowhere/prompt"}), HasSubstr("/nowhere/prompt"));
 }

@@ -430,13 +430,13 @@ TEST_F(ProgramTest, KeysThatNothingReadsAreNamed) {
   EXPECT_THAT(refused("run.drawn=states"), HasSubstr("the key 'run.drawn' has moved: drawn activity is set"));
   EXPECT_THAT(refused("run.activity=m2cache"), HasSubstr("the key 'run.activity' has moved: drawn activity"));
   EXPECT_THAT(refused("plan.sparsity=0.5"), HasSubstr("the key 'plan.sparsity' has moved: tier plan"));
-  EXPECT_THAT(refused("heat.tensors=x"), StartsWith("heat.tensors: says what a predictor that keeps heat"));
-  EXPECT_THAT(refused("heat.up=4"), StartsWith("heat.up: says what"));
-  EXPECT_THAT(refused("tiers.dram.cache.window=4"), StartsWith("tiers.dram.cache.window: says what a cache"));
+  EXPECT_THAT(refused("heat.tensors=x"), StartsWith("heat.tensors: is set for a predictor that keeps heat"));
+  EXPECT_THAT(refused("heat.up=4"), StartsWith("heat.up: is set for a predictor"));
+  EXPECT_THAT(refused("tiers.dram.cache.window=4"), StartsWith("tiers.dram.cache.window: is set for a cache"));
   EXPECT_THAT(refused("plugins.path=/nowhere"), StartsWith("plugins.path: '/nowhere' is not a folder"));
   EXPECT_THAT(refused("pressure.step=much"), StartsWith("pressure.step: "));
   EXPECT_THAT(refused("pressure.calm_ms=0"), StartsWith("pressure.calm_ms: 0, expected 1 to"));
-  EXPECT_THAT(refused("heat.fallback=x"), StartsWith("heat.fallback: says what"));
+  EXPECT_THAT(refused("heat.fallback=x"), StartsWith("heat.fallback: is set for a predictor"));
   EXPECT_THAT(refused("cache.fallback=x"), StartsWith("cache.fallback: there is no cache 'x'"));
   EXPECT_THAT(refused("predictor.tensors=x"), StartsWith("predictor.tensors: x: cannot open"));
   EXPECT_THAT(refused("model.tokenizer=x"), StartsWith("model.tokenizer: x: there is no such file"));

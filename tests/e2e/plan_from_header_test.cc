@@ -190,7 +190,7 @@ TEST_F(PlanFromHeader, WhatCannotRunIsRefused) {
   const std::string model = hollow("tinyllama-1.1b");
   const std::string hybrid = config_file("hybrid");
   expect_refused(check(model, {"--config", hybrid, "-c", "999999"}),
-                 "run.context: 999999 is more than the 2048");
+                 "run.context: 999999, expected at most the 2048 positions");
   expect_refused(check(model, {"--config", hybrid, "--set", "tiers.dram.capacity=1%"}), "needs at least");
   expect_refused(check(model, {"--config", hybrid, "--set", "cache.name=lrru"}), "lrru");
   expect_refused(check(model, {"--config", hybrid, "--chat-template", "foo"}), "foo");

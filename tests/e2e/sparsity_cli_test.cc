@@ -279,7 +279,7 @@ TEST_F(SparsityCli, BadInputsAreRefusedInOneLine) {
   refused(TIERD_BIN_PROFILE, {"-q", "-m", kDemo, kText, "-o", out, "--set", "run.trace=x"}, "run.trace");
   const Ended help = run_program(TIERD_BIN_PROFILE, {"--help"});
   EXPECT_EQ(help.status, 0);
-  EXPECT_THAT(help.out, HasSubstr("tier-train"));
+  EXPECT_THAT(help.out, HasSubstr("tier train predictor"));
   // The memory-fitting setting is refused with tables that do not say what their ranking keeps.
   refused(TIERD_BIN_COMPARE,
           {"-q", "--config", config_file("m2cache"), "-m", kDemo, kText, "--set",
