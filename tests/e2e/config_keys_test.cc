@@ -432,7 +432,8 @@ TEST_F(ProgramTest, KeysThatNothingReadsAreNamed) {
   EXPECT_THAT(refused("plan.sparsity=0.5"), HasSubstr("the key 'plan.sparsity' has moved: tier plan"));
   EXPECT_THAT(refused("heat.tensors=x"), StartsWith("heat.tensors: is set for a predictor that keeps heat"));
   EXPECT_THAT(refused("heat.up=4"), StartsWith("heat.up: is set for a predictor"));
-  EXPECT_THAT(refused("tiers.dram.cache.window=4"), StartsWith("tiers.dram.cache.window: is set for a cache"));
+  EXPECT_THAT(refused("tiers.dram.cache.window=4"),
+              StartsWith("tiers.dram.cache.window: is set for a cache"));
   EXPECT_THAT(refused("plugins.path=/nowhere"), StartsWith("plugins.path: '/nowhere' is not a folder"));
   EXPECT_THAT(refused("pressure.step=much"), StartsWith("pressure.step: "));
   EXPECT_THAT(refused("pressure.calm_ms=0"), StartsWith("pressure.calm_ms: 0, expected 1 to"));

@@ -110,7 +110,8 @@ TEST_F(MeasuredLossOfRuns, StandsInPlanAndReport) {
   // Other settings have a verdict of their own.
   std::vector<std::string> other = tables;
   other.insert(other.end(), {"--set", "predictor.threshold=0.6"});
-  EXPECT_THAT(run("llm-in-a-flash", other).err, HasSubstr("loss not measured; measure it with tier-compare "));
+  EXPECT_THAT(run("llm-in-a-flash", other).err,
+              HasSubstr("loss not measured; measure it with tier-compare "));
 }
 
 TEST_F(MeasuredLossOfRuns, OfLosslessConfigurationsNothingIsSaid) {

@@ -121,7 +121,7 @@ TEST_F(Planted, ChannelsContinueTheIdsToo) {
   const Ended again = run_program(TIERD_BIN_PROFILE,
                                   {"-m", in_order, store + ".prompt.txt", "-o", rates, "--thresholds", "-q"});
   EXPECT_EQ(again.status, 2);
-  EXPECT_THAT(again.err, HasSubstr("channels in an order of its own"));
+  EXPECT_THAT(again.err, HasSubstr("has channels in the order of --order"));
   const Ended other = run_tierd({"-m", store, "--set", "model.order=" + rates, "-p", "a"});
   EXPECT_EQ(other.status, 2);
   EXPECT_THAT(

@@ -106,7 +106,7 @@ TEST_F(StoreCli, PrunesToASizeAndSparesWhatIsUsedOrCouldNotBeMadeAgain) {
 
   const Ended pruned = stores({"prune", "--keep", "22MB"});
   EXPECT_EQ(pruned.status, 0) << pruned.err;
-  EXPECT_THAT(pruned.err, HasSubstr("its model " + copy + " is gone"));
+  EXPECT_THAT(pruned.err, HasSubstr("its model " + copy + " no longer exists"));
   json list = listed();
   ASSERT_EQ(list.size(), 2u);
   EXPECT_EQ(list[0]["source_gone"], true);
@@ -176,7 +176,7 @@ TEST_F(StoreCli, AStoreByACodecIsMadeAndVerifiedWhereItsCodecIs) {
   std::filesystem::copy(TIERD_BIN_STORE, alone + "tier-store");
   const Ended missing = run_program(alone + "tier-store", {"verify", "-q", store});
   EXPECT_EQ(missing.status, 1);
-  EXPECT_THAT(missing.err, HasSubstr(store + ": its neurons are compressed by codec 'zstd', and there is no "
+  EXPECT_THAT(missing.err, HasSubstr(store + ": its neurons are compressed by codec 'zstd': there is no "
                                              "codec 'zstd' in "));
   EXPECT_EQ(
       run_program(alone + "tier-store", {"verify", "-q", store, "--plugin-path", TIERD_PLUGIN_DIR}).status,

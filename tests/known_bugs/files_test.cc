@@ -127,12 +127,13 @@ TEST(KnownBugs, HeadersOfSafetensors_colibri_413_368_1018) {
   EXPECT_EQ(with([](TinyHfModel&) {}), "accepted");
   EXPECT_THAT(with([&](TinyHfModel& m) { m.weights.header[norm]["shape"] = {4611686018427387908u}; }),
               HasSubstr("larger than any file"));
-  EXPECT_THAT(with([&](TinyHfModel& m) { m.weights.header[norm]["shape"] = {33}; }), HasSubstr("need 132"));
+  EXPECT_THAT(with([&](TinyHfModel& m) { m.weights.header[norm]["shape"] = {33}; }),
+              HasSubstr("require 132"));
   EXPECT_THAT(with([&](TinyHfModel& m) {
                 m.weights.header[norm]["data_offsets"] =
                     m.weights.header["model.layers.0.input_layernorm.weight"]["data_offsets"];
               }),
-              HasSubstr("overlaps the tensor that ends"));
+              HasSubstr("the tensor that ends"));
   folder.write("model.safetensors", safetensors_bytes(R"({"a":{},"a":{}})", ""));
   EXPECT_THAT(refused(folder.path()), HasSubstr("occurs twice"));
   folder.write("model.safetensors", bytes_of<uint64_t>(100'000'001) + std::string(100, ' '));

@@ -61,7 +61,8 @@ TEST(RankPlan, WhatNamesNoLayers) {
   EXPECT_THAT(refused("0-3=8,64"), HasSubstr("'64' has no layers"));
   EXPECT_THAT(refused("0-3=8,,"), HasSubstr("'' has no layers"));
   EXPECT_THAT(refused("0-2=8,2-3=4"), HasSubstr("layer 2 is named twice"));
-  EXPECT_THAT(refused("0-1=8,3=4"), HasSubstr("layer 2 is not named; 2=none"));
+  EXPECT_THAT(refused("0-1=8,3=4"),
+              HasSubstr("layer 2 is not named; leave it without a predictor with 2=none"));
 }
 
 }  // namespace

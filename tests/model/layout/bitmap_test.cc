@@ -108,7 +108,7 @@ TEST(Bitmap, RefusesWhatItsBitsDoNotSay) {
               HasSubstr("bytes, fewer than its bits require"));
   auto longer = packed;
   longer.push_back(std::byte{0});
-  EXPECT_THAT(refusal(longer), HasSubstr("bytes, fewer than its bits require"));
+  EXPECT_THAT(refusal(longer), HasSubstr("bytes, its bits require"));
   auto beyond = packed;
   beyond[12] |= std::byte{0x80};
   EXPECT_THAT(refusal(beyond), HasSubstr("has bits set after the last of its 100 elements"));
