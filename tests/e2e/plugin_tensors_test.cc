@@ -224,7 +224,7 @@ TEST_F(PluginTensorsTest, WhatDoesNotFitIsRefusedBeforeItIsRead) {
     const uint64_t used = (*runtime)->budget().used();
     const Status swapped = (*runtime)->swap("predictor", next);
     EXPECT_EQ(swapped.code(), Code::no_space);
-    EXPECT_THAT(swapped.error().line(), StartsWith(path + ": budget: plugin tables needs 1.10 TB, of "));
+    EXPECT_THAT(swapped.error().line(), StartsWith(path + ": budget: plugin tables needs 1.10 TB, but of "));
     EXPECT_EQ((*runtime)->budget().used(), used);
   }
 }

@@ -192,7 +192,7 @@ TEST_F(Reload, AStrategyThatLosesTooMuchIsNotTakenOver) {
       EXPECT_EQ(text, whole.out);
       EXPECT_THAT(ended.err, Not(HasSubstr("is now used")));
     } else {
-      EXPECT_THAT(ended.err, HasSubstr("predictor 'state-tableis now used"));
+      EXPECT_THAT(ended.err, HasSubstr("predictor 'state-table' is now used"));
     }
   }
 }

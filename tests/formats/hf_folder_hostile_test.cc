@@ -108,14 +108,14 @@ TEST(HfFolder, RefusesWhatFalconPersimmonAndPhiDoNotCompute) {
   };
   expect_refused({
       {Code::unsupported, "alibi: only rotary", as("falcon", {{"alibi", true}})},
-      {Code::unsupported, "parallel_attn: only true",
+      {Code::unsupported, "parallel_attn: supported is true",
        as("falcon", {{"new_decoder_architecture", true}, {"parallel_attn", false}})},
       {Code::corrupt, "key/value heads is 3",
        as("falcon", {{"new_decoder_architecture", true}, {"num_kv_heads", 3}})},
       {Code::corrupt,
        "query_key_value.weight\": 96 rows, expected 64: q, k and v together by the configuration",
        with_fused},
-      {Code::unsupported, "num_key_value_heads: only", as("persimmon", {{"num_key_value_heads", 1}})},
+      {Code::unsupported, "num_key_value_heads: supported is", as("persimmon", {{"num_key_value_heads", 1}})},
       {Code::unsupported, "partial_rotary_factor: expected more than 0 and at most 1",
        as("phi", {{"partial_rotary_factor", 1.5}})},
       {Code::corrupt, "1 of the 16 values of a head are rotated",
@@ -141,7 +141,7 @@ TEST(HfFolder, RefusesWhatIsNoMixture) {
       {Code::corrupt, "clipped at -1", with("olmoe", kOlmoe, {{"clip_qkv", -1}})},
       {Code::unsupported, "decoder_sparse_step: 2, supported is 1",
        with("qwen3_moe", kQwen3Moe, {{"decoder_sparse_step", 2}})},
-      {Code::unsupported, "mlp_only_layers: layers without experts",
+      {Code::unsupported, "mlp_only_layers: found layers without experts",
        with("qwen3_moe", kQwen3Moe, {{"mlp_only_layers", {0}}})},
       {Code::corrupt, "\"layers.0.experts.1.up\" is missing",
        [=](auto& m) {

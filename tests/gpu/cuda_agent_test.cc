@@ -228,7 +228,7 @@ TEST_F(CudaDeviceTest, WithoutADeviceALineSaysWhatIsMissing) {
       testing::StartsWith("tiers.gpu.backend: no CUDA device is usable (cudaErrorInsufficientDriver: "));
   EXPECT_THAT(refusal({.major = 7}), HasSubstr("a double has compute capability 7.0, expected at least 8.0"));
   options_.ordinal = 1;
-  EXPECT_THAT(refusal({}), testing::StartsWith("tiers.gpu.device: there are 1 devices"));
+  EXPECT_THAT(refusal({}), testing::StartsWith("tiers.gpu.device: is too large: there are 1 devices"));
 }
 
 // A failed launch fails its message, and the next message succeeds.

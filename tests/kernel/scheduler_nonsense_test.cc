@@ -333,7 +333,7 @@ TEST(SchedulerNonsense, AtTheStartIsOneLine) {
   const std::vector<Case> cases = {
       {{{9}}, "fill: edition 9, expected a number below 2"},
       {{{2}}, "fill: edition 2, expected a number below 2"},  // a site has this number, no edition
-      {{{0}}, "fill: more neurons of edition 0 than it has slots"},
+      {{{0}}, "fill: lists more neurons of edition 0 than it has slots"},
       {{{0, Neurons{1, 7}}}, "fill: neuron 7 at place 1"},
       {{{0, Neurons{1, 1}}}, "fill: neuron 1 at place 1"},
       {{{1}, {0, Neurons{2, 1}}}, "fill: neuron 1 at place 1"},

@@ -138,7 +138,7 @@ TEST_F(SpareTime, NonsenseIsAFault) {
   EXPECT_THAT(refused({kStore, {0, Neurons{0}}}),
               HasSubstr("a wish names a memory from which no unit computes"));
   EXPECT_THAT(refused({7, {0, Neurons{0}}}), HasSubstr("a wish names a memory from which no unit computes"));
-  EXPECT_THAT(refused({kOfFirst, {9, Neurons{0}}}), HasSubstr("edition 9 of 2"));
+  EXPECT_THAT(refused({kOfFirst, {9, Neurons{0}}}), HasSubstr("edition 9, expected a number below 2"));
   EXPECT_THAT(refused({kOfFirst, {0, Neurons{4}}}), HasSubstr("neuron 4"));
   world.script.meanwhile = [](SiteId) { return std::vector<Wanted>{{9, Neurons{0}}}; };
   EXPECT_THAT(world.pass(1, 0).error().line(), HasSubstr("idle: edition 9, expected a number below 2"));

@@ -78,8 +78,8 @@ TEST(Config, RefusesWhatCannotBe) {
          c.rope.divisors = {1, 1, 0, 1};
        }},
       {"position offset", [](auto& c) { c.position_offset = 2; }},
-      {"of the 8 values of a head 5 turn", [](auto& c) { c.rope.dim = 5; }},
-      {"of the 8 values of a head 10 turn", [](auto& c) { c.rope.dim = 10; }},
+      {"5 of the 8 values of a head are rotated", [](auto& c) { c.rope.dim = 5; }},
+      {"10 of the 8 values of a head are rotated", [](auto& c) { c.rope.dim = 10; }},
       {"activation threshold is 0.5", [](auto& c) { c.activation_threshold = 0.5f; }},
       {"activation threshold is -1",
        [](auto& c) { c.activation = Activation::relu, c.activation_threshold = -1; }},
@@ -96,7 +96,7 @@ TEST(Config, RefusesWhatCannotBe) {
       {"q and k have a norm over all heads, but the norm of q and k is off",
        [](auto& c) { c.qk_norm_wide = true; }},
       {"clipped at -1", [](auto& c) { c.qkv_clip = -1; }},
-      {"has no bias", [](auto& c) { c.tied_embeddings = c.head_bias = true; }},
+      {"has a bias, expected none", [](auto& c) { c.tied_embeddings = c.head_bias = true; }},
   };
   for (const BadConfig& bad : cases) {
     ModelConfig config = small_llama();

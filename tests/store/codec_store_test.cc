@@ -205,7 +205,7 @@ TEST(CodecStore, ACodecThatAnswersOtherwiseTheSecondTimeEndsTheConversion) {
   changing->tail = [calls = 0](auto, uint64_t) mutable { return static_cast<uint64_t>(++calls % 64); };
   const Status written = write_store(source, folder.path() + "/store", by(changing));
   EXPECT_EQ(written.code(), Code::plugin_fault);
-  EXPECT_THAT(written.error().line(), HasSubstr("codec 'notebook' makes "));
+  EXPECT_THAT(written.error().line(), HasSubstr("codec 'notebook' compresses it to "));
   EXPECT_THAT(written.error().line(), HasSubstr("when it was measured; if the model has not changed since, "
                                                 "the codec does not return the same result twice"));
 }
@@ -237,7 +237,7 @@ TEST(CodecStore, RefusesAManifestOfWrongSizes) {
   expect_refused(
       *plan, {
                  {"one neuron fewer", [](json& m) { m["sites"][1]["compressed"].erase(0); },
-                  "sites[1].compressed: are"},
+                  "sites[1].compressed: has"},
                  {"no bytes", [](json& m) { m["sites"][1]["compressed"][0][0] = 0; }, "neurons of 0 bytes"},
                  {"more than the dense neuron", [](json& m) { m["sites"][1]["compressed"][0][0] = 40'000; },
                   "neuron 0 has 40000 bytes, expected at most"},

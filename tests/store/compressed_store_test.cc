@@ -140,7 +140,7 @@ TEST(CompressedStore, RefusesAManifestOfWrongSizes) {
       *plan,
       {
           {"one neuron fewer", [](json& m) { m["sites"][1]["compressed"].erase(0); },
-           "sites[1].compressed: are"},
+           "sites[1].compressed: has"},
           {"no sizes", [](json& m) { m["sites"][1].erase("compressed"); }, "compressed"},
           {"a size that is none",
            [](json& m) {

@@ -157,7 +157,7 @@ TEST(Manifest, ExpertsBesideChannelsComeBack) {
                   "sites[3].name: is 'layers.1.experts', expected 'layers.0.experts'"},
                  // Refused by the number of sites, before any is created.
                  {"layers without end", [](json& m) { m["model"]["n_layers"] = 4096; },
-                  "sites: are 8, expected 12290"},
+                  "sites: has 8 elements, expected 12290"},
              });
 }
 
@@ -182,7 +182,7 @@ TEST(Manifest, ExpertsInChannelsComeBack) {
       {
           {"no cut", [](json& m) { m["experts"] = "rows"; }, "experts: is 'rows'"},
           {"a number", [](json& m) { m["experts"] = 3; }, "experts: found 3"},
-          {"another cut", [](json& m) { m["experts"] = "whole"; }, "sites: are 30, expected 8"},
+          {"another cut", [](json& m) { m["experts"] = "whole"; }, "sites: has 30 elements, expected 8"},
           {"an order of experts alone", [](json& m) { m["model"]["expert_order"] = true; },
            "model.expert_order: is true, which requires channel_order and experts in channels"},
           {"another layout", [](json& m) { m["layout"] = "row"; },
@@ -190,14 +190,15 @@ TEST(Manifest, ExpertsInChannelsComeBack) {
           {"no mixture", [](json& m) { m["model"]["n_experts"] = 0; }, "experts"},
           {"another expert", [](json& m) { m["sites"][3]["name"] = m["sites"][5]["name"]; },
            "sites[3].name: is 'layers.0.experts.1.up', expected 'layers.0.experts.0.up'"},
-          {"more experts", [](json& m) { m["model"]["n_experts"] = 7; }, "sites: are 30, expected 34"},
+          {"more experts", [](json& m) { m["model"]["n_experts"] = 7; },
+           "sites: has 30 elements, expected 34"},
           // Refused by the number of sites, before any is created.
           {"experts without end",
            [](json& m) {
              m["model"]["n_layers"] = 4096;
              m["model"]["n_experts"] = 32;
            },
-           "sites: are 30, expected 270338"},
+           "sites: has 30 elements, expected 270338"},
           {"gate and up of two encodings", [](json& m) { m["sites"][3]["encodings"][1] = "bf16"; },
            "sites[3].encodings: differ, expected one encoding for all columns"},
           {"extents of another expert", [](json& m) { m["sites"][3]["first_extent"] = 0; }, "shares extent"},

@@ -416,7 +416,7 @@ TEST(Planner, RefusesWhatDoesNotFit) {
   tensors.back().rows += 1;
   EXPECT_THAT(refused(0), HasSubstr("expected"));
   tensors.pop_back();
-  EXPECT_THAT(refused(0), HasSubstr("lacks"));
+  EXPECT_THAT(refused(0), HasSubstr("has no such tensor"));
   const MemorySource opt(small_opt(), Encoding::f16);
   auto bad = opt.tensors();
   for (TensorInfo& tensor : bad) tensor.encoding = Encoding::q4_0;

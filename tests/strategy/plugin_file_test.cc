@@ -62,8 +62,8 @@ TEST(PluginFile, WhatIsNoWholeFileIsRefused) {
     EXPECT_EQ(load_plugin(file, "cache", "sound").code(), Code::plugin_fault) << bytes;
   }
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  EXPECT_THAT(load_plugin(pipe, "cache", "pipe").error().line(), HasSubstr("is no file"));
-  EXPECT_THAT(load_plugin(folder, "cache", "sound").error().line(), HasSubstr("is no file"));
+  EXPECT_THAT(load_plugin(pipe, "cache", "pipe").error().line(), HasSubstr("is not a file"));
+  EXPECT_THAT(load_plugin(folder, "cache", "sound").error().line(), HasSubstr("is not a file"));
   std::filesystem::remove_all(folder);
 }
 
@@ -105,7 +105,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"short_params", "its parameter declarations have 16 B each, at least 56 B were expected"},
         Refused{"param_twice", "its parameter other is declared twice"},
         Refused{"param_without_name", "its parameter 1 has an invalid name"},
-        Refused{"param_type", "its parameter size has type 9"},
+        Refused{"param_type", "its parameter size has the unknown type 9"},
         Refused{"param_default", "has the default '65', a whole number within 0 and 64 was expected"}),
     [](const testing::TestParamInfo<Refused>& refused) { return refused.param.name; });
 

@@ -281,7 +281,7 @@ TEST_F(CompletionRequestTest, TheAssistantsLastMessageIsContinued) {
     return read.ok() ? "accepted" : read.error().line();
   };
   EXPECT_THAT(refused({{"continue_final_message", true}}),
-              HasSubstr("continue_final_message: the last message"));
+              HasSubstr("continue_final_message: true requires that the last message"));
   EXPECT_THAT(refused({{"add_generation_prompt", false}}), HasSubstr("add_generation_prompt: false is"));
 }
 

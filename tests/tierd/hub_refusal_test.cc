@@ -78,7 +78,7 @@ TEST_F(HubDownload, RedirectsAreBounded) {
   };
   EXPECT_THAT(redirected("/again"), HasSubstr("redirects more than 8 times"));
   EXPECT_THAT(redirected("file:///etc/passwd"),
-              HasSubstr("redirects to file:///etc/passwd, where http or https"));
+              HasSubstr("redirects to file:///etc/passwd, expected http or https"));
   EXPECT_THAT(redirected("ftp://127.0.0.1/x"), HasSubstr("redirects to ftp:"));
   EXPECT_THAT(redirected(""), HasSubstr("the server refuses"));
 }

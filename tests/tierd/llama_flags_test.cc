@@ -130,7 +130,7 @@ TEST(LlamaFlags, MeanTheSame) {
   EXPECT_EQ(parse({"-e", "-p", R"(a\nb\q)"}).arguments.prompt, "a\nb\\q");
   EXPECT_THAT(parse({"-e", "-p", "x", "-r", R"(User:\n)", "-r", "<|im_end|>"}).arguments.stops,
               ElementsAre("User:\n", "<|im_end|>"));
-  EXPECT_THAT(parse({"-ctk", "f16", "-ctv", "f32"}).said, HasSubstr("one encoding"));
+  EXPECT_THAT(parse({"-ctk", "f16", "-ctv", "f32"}).said, HasSubstr("the same encoding for both"));
 }
 
 TEST(Hub, IsNamedAsLlamaCppNamesIt) {

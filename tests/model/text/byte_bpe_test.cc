@@ -112,7 +112,7 @@ TEST(ByteBpe, RefusesBrokenVocabularies) {
   EXPECT_NE(error_of(vocab).find("tokens 5 and 7 are both"), std::string::npos);
   vocab = tiny_vocab();
   vocab.types.pop_back();
-  EXPECT_EQ(error_of(vocab), "bad.gguf: 263 token types for 264 tokens");
+  EXPECT_EQ(error_of(vocab), "bad.gguf: 263 token types for 264 tokens, expected one for each");
   vocab = tiny_vocab();
   vocab.bos = 264;
   EXPECT_EQ(error_of(vocab), "bad.gguf: the BOS token is 264, but there are only 264 tokens");

@@ -150,7 +150,7 @@ std::string error_of(Vocab vocab) {
 TEST(SentencePieceBpe, RefusesBrokenVocabularies) {
   Vocab vocab = tiny_vocab(kPieces);
   vocab.scores.pop_back();
-  EXPECT_EQ(error_of(vocab), "bad.gguf: 269 scores for 270 tokens");
+  EXPECT_EQ(error_of(vocab), "bad.gguf: 269 scores for 270 tokens, expected one for each");
   vocab = tiny_vocab(kPieces);
   vocab.scores[5] = std::nanf("");
   EXPECT_EQ(error_of(vocab), "bad.gguf: the score of token 5 is not a number");
