@@ -155,28 +155,46 @@ Result<ReadPattern> random_reads(const std::string& path, const DeviceOptions& d
   return pattern;
 }
 
+namespace {
+
+// The memory that the reads of a measurement use.
+struct Room {
+  uint32_t depth = 0;  // reads in flight
+  ReadMemory buffer;   // for `depth` reads
+  ReadMemory memory;   // for `places` reads; null without memory_bytes
+  uint64_t places = 0;
+};
+
+// Takes at most a quarter of the free memory.
+Result<Room> make_room(const std::string& path, const ReadPattern& pattern) {
+  const uint64_t bytes = pattern.read_bytes, most = memory_left().left_bytes / 4;
+  const auto allocate = [&](uint64_t wanted, ReadMemory& made) -> Status {
+    made = reserve_read_memory(wanted);
+    if (made == nullptr) return Error{Code::no_space, path, fmt::format("cannot allocate {} B", wanted)};
+    return {};
+  };
+  Room room;
+  room.depth = static_cast<uint32_t>(std::clamp<uint64_t>(most / bytes, 1, pattern.depth));
+  room.places = std::min(pattern.memory_bytes, most) / bytes;
+  TIERD_TRY(allocate(bytes * room.depth, room.buffer));
+  if (room.places != 0) TIERD_TRY(allocate(room.places * bytes, room.memory));
+  return room;
+}
+
+}  // namespace
+
 Result<ReadRate> measure_read(const std::string& path, const ReadPattern& pattern, uint64_t first) {
   const uint64_t bytes = pattern.read_bytes;
   TIERD_TRY(check_pattern(path, pattern));
   TIERD_ASSIGN(const std::vector<FileRange> reads, plan_reads(path, pattern));
-  // A measurement takes at most a quarter of the free memory.
-  const uint64_t room = memory_left().left_bytes / 4;
-  const auto depth = static_cast<uint32_t>(std::clamp<uint64_t>(room / bytes, 1, pattern.depth));
-  const uint64_t buffer_bytes = bytes * depth;
-  const ReadMemory buffer = reserve_read_memory(buffer_bytes);
-  if (buffer == nullptr)
-    return Error{Code::no_space, path, fmt::format("cannot allocate {} B", buffer_bytes)};
-  const uint64_t places = std::min(pattern.memory_bytes, room) / bytes;
-  const ReadMemory memory = places == 0 ? nullptr : reserve_read_memory(places * bytes);
-  if (places != 0 && memory == nullptr)
-    return Error{Code::no_space, path, fmt::format("cannot allocate {} B", pattern.memory_bytes)};
+  TIERD_ASSIGN(const Room room, make_room(path, pattern));
   // Declared after the memory and so destroyed first: its destructor waits for the reads that write there.
   TIERD_ASSIGN(const auto device,
-               open_device(path, {.kind = pattern.kind, .depth = depth, .direct = pattern.direct}));
-  device->register_memory({buffer.get(), buffer_bytes});
+               open_device(path, {.kind = pattern.kind, .depth = room.depth, .direct = pattern.direct}));
+  device->register_memory({room.buffer.get(), bytes * room.depth});
 
   Random random(pattern.seed);
-  std::vector<DeviceDone> done(depth);
+  std::vector<DeviceDone> done(room.depth);
   ReadRate rate{.device = std::string(device->name()), .first = first % reads.size()};
   uint64_t landed = 0;
   uint64_t finished = 0;
@@ -193,14 +211,15 @@ Result<ReadRate> measure_read(const std::string& path, const ReadPattern& patter
       rate.first = (rate.first + 1) % reads.size();
     }
     const FileRange& read = reads[number];
-    std::byte* const into = places == 0 ? buffer.get() + slot * bytes : memory.get() + below(places) * bytes;
+    std::byte* const into =
+        room.places == 0 ? room.buffer.get() + slot * bytes : room.memory.get() + below(room.places) * bytes;
     in_flight += device->push({.token = slot, .offset = read.offset, .into = {into, read.bytes}});
   };
 
   const double busy = thread_seconds();
   const uint64_t start_ns = now_ns();
   const uint64_t end_ns = start_ns + static_cast<uint64_t>(pattern.seconds * 1e9);
-  for (uint64_t slot = 0; slot < depth; ++slot) start_one(slot);
+  for (uint64_t slot = 0; slot < room.depth; ++slot) start_one(slot);
   device->flush();
   while (in_flight != 0) {
     pollfd ready = {.fd = device->wait_fd(), .events = POLLIN, .revents = 0};
