@@ -124,6 +124,18 @@ std::string_view choose_configuration(Arguments& arguments, const RunPlan& plan)
   return "moe-streaming";
 }
 
+// Checked before a store is made. A model without a template is continued as it is; a template that is not
+// fully supported is refused.
+Status check_chat_template(const Arguments& arguments, const Vocab& vocab) {
+  if (!arguments.chat_template.empty()) {
+    TIERD_TRY(ChatTemplate::named(arguments.chat_template, vocab));
+    return {};
+  }
+  const bool chats = arguments.mode == Mode::chat && !arguments.check;
+  if (chats && !vocab.chat_template.empty()) TIERD_TRY(ChatTemplate::of(vocab));
+  return {};
+}
+
 int run(Arguments arguments) {
   if (arguments.list_plugins || arguments.list_figures) {
     const Status written =
@@ -154,17 +166,8 @@ int run(Arguments arguments) {
   }
   const auto tokenizer = model_tokenizer(arguments.config, plan->store);
   if (!tokenizer.ok()) return fail(tokenizer.error(), kBadInput);
-  if (tokenizer.ok() && !arguments.chat_template.empty()) {
-    const auto chat = ChatTemplate::named(arguments.chat_template, (*tokenizer)->vocab());
-    if (!chat.ok()) return fail(chat.error(), kBadInput);
-  }
-  // Checked before a store is made. A model without a template is continued as it is; a template that is not
-  // fully supported is refused.
-  const bool chats = arguments.mode == Mode::chat && !arguments.check;
-  if (chats && arguments.chat_template.empty() && !(*tokenizer)->vocab().chat_template.empty()) {
-    const auto chat = ChatTemplate::of((*tokenizer)->vocab());
-    if (!chat.ok()) return fail(chat.error(), kBadInput);
-  }
+  if (const Status known = check_chat_template(arguments, (*tokenizer)->vocab()); !known.ok())
+    return fail(known.error(), kBadInput);
   for (const std::string& line : warnings_of(*plan)) {
     if (!arguments.quiet) say(line);
   }
