@@ -17,6 +17,10 @@ set(TIERD_PLAIN_TESTS
   e2e_gpu_test e2e_units_test e2e_hermes_test e2e_relu_before_qkv_test state_table_gate_test e2e_virtual_time_test e2e_run_energy_test e2e_mixture_test reference_test
   # Output of the command line. Its parser has command_line_test.
   e2e_cli_test e2e_configurations_test e2e_config_keys_test e2e_measured_loss_test e2e_plan_from_header_test e2e_bad_plugin_test
+  # The laboratory, whose programs read their own files, and would compile a quarter more for a few seconds of tests.
+  activity_test planted_test prune_test safetensors_writer_test synth_test tier_activity_test tier_partition_test
+  # Reports of programs that other tests start.
+  e2e_figure_names_test e2e_judge_test e2e_ratio_cli_test e2e_report_figures_test run_figures_test
   # Tools that read no untrusted input.
   tier_test tier_bench_test measurement_test tier_sweep_test plot_file_test tier_reproduce_test papers_test compare_test tier_profile_test train_test tier_train_test calibrate_test cost_model_test
   # Sixty plugins with one fault each, which end their process. The code that handles them has tests of its own.
@@ -28,10 +32,10 @@ set(TIERD_PLAIN_TESTS
 # arithmetic and layouts run in both.
 set(TIERD_SANITIZED_TESTS
   base_test agent_test system_test report_test strategy_test config_test run_test time_test energy_test engine_test session_test batcher_test
-  null_agent_test kernel_test trace_test timeline_test tier_trace_test tier_activity_test plugins_test dram_test ndp_test gpu_test cuda_kernels_test cuda_agent_test flash_test
-  store_test formats_test safetensors_writer_test synth_test model_test known_bugs_test
+  null_agent_test kernel_test trace_test timeline_test tier_trace_test plugins_test dram_test ndp_test gpu_test cuda_kernels_test cuda_agent_test flash_test
+  store_test formats_test model_test known_bugs_test
   http_test hub_test api_test pressure_relief_test tierd_test
-  text_test tokenize_test command_line_test planted_test
+  text_test tokenize_test command_line_test
   e2e_server_test e2e_chat_test e2e_reload_test
   # The interface of plugins, in one process.
   e2e_plugin_test e2e_plugin_tensors_test e2e_plugin_sequence_test)
