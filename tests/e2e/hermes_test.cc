@@ -278,7 +278,8 @@ TEST_F(Hermes, WhatCannotBeIsRefused) {
   EXPECT_THAT(refused([](Config& c) { c.heat = {"dense"}; }),
               HasSubstr("heat.name: predictor 'dense' does not measure heat (it has no extension"));
   EXPECT_THAT(refused([](Config& c) { c.layout = "row"; }),
-              testing::AllOf(testing::StartsWith("heat.name: "), testing::EndsWith("--set heat.name=")));
+              testing::AllOf(testing::StartsWith("heat.name: "), HasSubstr("has no neurons that fire"),
+                             testing::EndsWith("--set heat.name=")));
   // Behind a SiLU every neuron fires.
   for (const char* heat : {"state-table", "firing-rate"}) {
     const std::string error = refused([&](Config& c) {

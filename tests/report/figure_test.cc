@@ -65,6 +65,15 @@ TEST(Figures, SumsOfPeriodsAreTheTotal) {
   EXPECT_EQ(sum.steps, kEnd.steps);
 }
 
+TEST(Figures, AreListedByTheirPaths) {
+  std::vector<DeclaredFigure> list;
+  list_figures<Report>("", list);
+  std::vector<std::string> paths;
+  for (const DeclaredFigure& each : list) paths.push_back(each.path);
+  EXPECT_EQ(paths, (std::vector<std::string>{"model", "links", "links.NAME.bytes", "links.NAME.depth",
+                                             "links.NAME.joules", "steps", "seed"}));
+}
+
 // Means of a step that follow from sums.
 struct Steps {
   uint64_t steps = 0;
@@ -94,6 +103,12 @@ TEST(Figures, OfAPartWithoutANameBelongToTheWhole) {
   const Steps of{.steps = 1, .link = Link{.bytes = 8}, .reason = "none"};
   EXPECT_EQ(figures_json(of), nlohmann::json::parse(R"({"step_ns": 0, "second_ns": 0, "reason": "none",
       "bytes": 8, "depth": 0, "joules": null})"));
+  std::vector<DeclaredFigure> list;
+  list_figures<Steps>("run.", list);
+  std::vector<std::string> paths;
+  for (const DeclaredFigure& each : list) paths.push_back(each.path);
+  EXPECT_EQ(paths, (std::vector<std::string>{"run.step_ns", "run.second_ns", "run.bytes", "run.depth",
+                                             "run.joules", "run.reason"}));
 }
 
 }  // namespace

@@ -145,6 +145,10 @@ TEST(Activity, TheReportHasMeans) {
   EXPECT_EQ(activity.sites[1].friends_used, bundling.used);
   EXPECT_DOUBLE_EQ(activity.mean.friends_here.value(),
                    (*activity.sites[0].friends_here + *activity.sites[1].friends_here) / 2);
+  EXPECT_DOUBLE_EQ(activity.mean.friends_wanted.value(),
+                   (*activity.sites[0].friends_wanted + *activity.sites[1].friends_wanted) / 2);
+  EXPECT_DOUBLE_EQ(activity.mean.friends_used.value(),
+                   (*activity.sites[0].friends_used + *activity.sites[1].friends_used) / 2);
   const std::string text = activity_text(activity);
   EXPECT_NE(text.find("window of k tokens"), std::string::npos);
   EXPECT_NE(text.find("with another text"), std::string::npos);
