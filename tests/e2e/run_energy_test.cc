@@ -3,9 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/e2e/described_machine.h"
-#include "tests/e2e/golden_model.h"
-#include "tests/engine/model_world.h"
+#include "tests/e2e/virtual_run.h"
 
 namespace tierd {
 namespace {
@@ -21,31 +19,11 @@ class JouleALook final : public EnergyMeter {
   uint32_t& looks_;
 };
 
-class EnergyOfARun : public testing::Test {
+class EnergyOfARun : public VirtualRun {
  protected:
   static constexpr uint32_t kThreads = 2;
 
-  EnergyOfARun() : world_(small_llama(), Encoding::f32) { write_machine(machine_); }
-  ~EnergyOfARun() override { std::filesystem::remove(machine_); }
-  std::unique_ptr<Runtime> runtime() const {
-    Config config;
-    config.model = world_.folder();
-    config.threads = kThreads;
-    config.bind = false;
-    config.context = 32;
-    config.tier("dram").capacity = "60%";
-    config.clock = "model";
-    config.execute = "trace";
-    config.machine = machine_;
-    RuntimeOptions options;
-    options.quiet = options.fit = true;
-    auto made = make_runtime(config, options);
-    EXPECT_TRUE(made.ok()) << made.error().line();
-    return made.ok() ? std::move(*made) : nullptr;
-  }
-
-  const std::string machine_ = testing::TempDir() + "energy-" + std::to_string(getpid()) + ".toml";
-  ModelWorld world_;
+  EnergyOfARun() : VirtualRun(kThreads, 32) {}
 };
 
 TEST_F(EnergyOfARun, PartsAreThoseOfTheRunAndMetersAreSeldomAsked) {

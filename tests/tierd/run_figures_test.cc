@@ -2,34 +2,15 @@
 #include <gtest/gtest.h>
 
 #include "core/report/figure_json.h"
-#include "tests/e2e/described_machine.h"
-#include "tests/e2e/golden_model.h"
-#include "tests/engine/model_world.h"
+#include "tests/e2e/virtual_run.h"
 #include "tools/tierd/report.h"
 
 namespace tierd {
 namespace {
 
-class FiguresOfARun : public testing::Test {
+class FiguresOfARun : public VirtualRun {
  protected:
-  FiguresOfARun() : world_(small_llama(), Encoding::f32) { write_machine(machine_); }
-  ~FiguresOfARun() override { std::filesystem::remove(machine_); }
-  std::unique_ptr<Runtime> runtime() const {
-    Config config;
-    config.model = world_.folder();
-    config.threads = 1;
-    config.bind = false;
-    config.context = 64;
-    config.tier("dram").capacity = "60%";
-    config.clock = "model";
-    config.execute = "trace";
-    config.machine = machine_;
-    RuntimeOptions options;
-    options.quiet = options.fit = true;
-    auto made = make_runtime(config, options);
-    EXPECT_TRUE(made.ok()) << made.error().line();
-    return made.ok() ? std::move(*made) : nullptr;
-  }
+  FiguresOfARun() : VirtualRun(1, 64) {}
   // Makes `steps` steps from position `from`, and returns the figures since the start.
   static RunFigures after(Runtime& run, RunEnergy& energy, uint32_t from, uint32_t steps) {
     RunResult result;
@@ -44,9 +25,6 @@ class FiguresOfARun : public testing::Test {
     result.links_before = std::vector<TierLink>(run.links().size());
     return run_figures(run, result);
   }
-
-  const std::string machine_ = testing::TempDir() + "figures-" + std::to_string(getpid()) + ".toml";
-  ModelWorld world_;
 };
 
 // Compares all numbers, named by their paths.
