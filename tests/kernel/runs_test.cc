@@ -96,7 +96,7 @@ TEST(Runs, AReadOutlivesThePassThatWaitedForIt) {
   world.script.admit = [](const tierd_set_view* missing, int priority, uint32_t, uint8_t* verdict,
                           tierd_victims_out*) {
     std::fill_n(verdict, missing->n,
-                uint8_t{priority == TIERD_PRIORITY_DEMAND ? TIERD_VERDICT_BYPASS : TIERD_VERDICT_KEEP});
+                uint8_t(priority == TIERD_PRIORITY_DEMAND ? TIERD_VERDICT_BYPASS : TIERD_VERDICT_KEEP));
     return 0;
   };
   ASSERT_TRUE(world.pass(0, 0).ok());

@@ -285,7 +285,7 @@ TEST(Scheduler, WhatTheOtherSiteHasFetchedIsNotReadAgain) {
   world.script.admit = [](const tierd_set_view* missing, int priority, uint32_t, uint8_t* verdict,
                           tierd_victims_out*) {
     std::fill_n(verdict, missing->n,
-                uint8_t{priority == TIERD_PRIORITY_DEMAND ? TIERD_VERDICT_KEEP : TIERD_VERDICT_BYPASS});
+                uint8_t(priority == TIERD_PRIORITY_DEMAND ? TIERD_VERDICT_KEEP : TIERD_VERDICT_BYPASS));
     return 0;
   };
   world.script.look_ahead = [](SiteId site) {

@@ -62,6 +62,8 @@ struct TierMetrics {
 };
 
 struct EnergyPartMetrics {
+  explicit EnergyPartMetrics(const EnergyTotals::Part& part) : of(part) {}
+
   EnergyTotals::Part of;
 
   static constexpr auto figures() {
