@@ -59,15 +59,20 @@ function(tierd_program name)
   endif()
 endfunction()
 
-if(TIERD_LAB)
-  # Precompiles the headers that every test includes. It is an executable, since objects of libraries have other flags.
-  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/test_headers.cc CONTENT "int main() {}\n")
-  add_executable(tierd_test_headers ${PROJECT_BINARY_DIR}/test_headers.cc)
-  set_target_properties(tierd_test_headers PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-  target_link_libraries(tierd_test_headers PRIVATE tierd_options nlohmann_json::nlohmann_json GTest::gmock GTest::gtest)
-  target_precompile_headers(tierd_test_headers PRIVATE
+# Declares an executable that precompiles the headers of tests; objects of libraries have other flags.
+function(tierd_test_headers name)
+  cmake_parse_arguments(ARG "" "" "HEADERS;DEPS" ${ARGN})
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/${name}.cc CONTENT "int main() {}\n")
+  add_executable(${name} ${PROJECT_BINARY_DIR}/${name}.cc)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  target_link_libraries(${name} PRIVATE tierd_options nlohmann_json::nlohmann_json GTest::gmock GTest::gtest ${ARG_DEPS})
+  target_precompile_headers(${name} PRIVATE
     <gmock/gmock.h> <gtest/gtest.h> <algorithm> <filesystem> <fstream> <functional> <map> <memory> <span> <string> <vector>
-    <nlohmann/json.hpp>)
+    <nlohmann/json.hpp> ${ARG_HEADERS})
+  target_compile_options(${name} PRIVATE ${TIERD_TEST_OPTIONS})
+endfunction()
+
+if(TIERD_LAB)
   if(NOT CMAKE_BUILD_TYPE STREQUAL "Release")
     # The tested libraries are optimised. The tests are not, and compile a third faster.
     set(TIERD_TEST_OPTIONS -O0)
@@ -75,7 +80,11 @@ if(TIERD_LAB)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     list(APPEND TIERD_TEST_OPTIONS -fpch-preprocess)  # for ccache
   endif()
-  target_compile_options(tierd_test_headers PRIVATE ${TIERD_TEST_OPTIONS})
+  tierd_test_headers(tierd_test_headers)
+  # Tests that run models depend on nearly every header of core, which takes more time than their own lines.
+  tierd_test_headers(tierd_run_test_headers DEPS tierd_run HEADERS
+    "${PROJECT_SOURCE_DIR}/core/run/prepare_run.h" "${PROJECT_SOURCE_DIR}/core/run/runtime.h"
+    "${PROJECT_SOURCE_DIR}/core/run/run_trace.h" "${PROJECT_SOURCE_DIR}/core/store/writer.h")
 endif()
 
 # tierd_test(<name> SOURCES … [DEPS …] [LABELS …]): one GoogleTest program, one CTest entry.
@@ -91,7 +100,11 @@ function(tierd_test name)
   target_compile_definitions(${name} PRIVATE
     TIERD_SOURCE_DIR="${PROJECT_SOURCE_DIR}" TIERD_PLUGIN_DIR="${CMAKE_LIBRARY_OUTPUT_DIRECTORY}")
   target_compile_options(${name} PRIVATE ${TIERD_TEST_OPTIONS})
-  target_precompile_headers(${name} REUSE_FROM tierd_test_headers)
+  if(tierd_run IN_LIST ARG_DEPS)
+    target_precompile_headers(${name} REUSE_FROM tierd_run_test_headers)
+  else()
+    target_precompile_headers(${name} REUSE_FROM tierd_test_headers)
+  endif()
   add_dependencies(${name} tierd_plugins)
   if(TIERD_SANITIZE)
     set(left_out ${TIERD_PLAIN_TESTS})

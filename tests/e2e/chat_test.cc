@@ -38,7 +38,7 @@ class Chatting {
   void type(const std::string& text) const {
     EXPECT_EQ(write(to_, text.data(), text.size()), static_cast<ssize_t>(text.size()));
   }
-  Program& program() { return *program_; }
+  StartedProgram& program() { return *program_; }
   Ended end() {
     close(to_);
     to_ = -1;
@@ -47,7 +47,7 @@ class Chatting {
 
  private:
   int to_ = -1;
-  std::optional<Program> program_;
+  std::optional<StartedProgram> program_;
 };
 
 class ChatTest : public ProgramTest {
@@ -166,7 +166,7 @@ TEST_F(ChatTest, AnInterruptEndsTheAnswerAndNotTheChat) {
 TEST_F(ChatTest, ALineIsBounded) {
   Streams streams;
   streams.in = open("/dev/zero", O_RDONLY | O_CLOEXEC);
-  Program program(TIERD_BIN_TIERD, {"-cnv", kDemo, "-t", "1"}, streams);
+  StartedProgram program(TIERD_BIN_TIERD, {"-cnv", kDemo, "-t", "1"}, streams);
   const Ended ended = program.wait();
   close(streams.in);
   EXPECT_EQ(ended.status, 2);

@@ -311,12 +311,13 @@ TEST_F(Cli, AGpuThatTheHostStandsForSaysSo) {
 // The example program uses the engine as a library.
 TEST_F(Cli, TheExampleTellsTheSameText) {
   const Ended plain = run_tierd(demo());
-  const Ended run = Program(TIERD_BIN_EXAMPLE, {config_file("hybrid"), "First Citizen:", "12",
-                                                std::string("model.path=") + kDemo})
+  const Ended run = StartedProgram(TIERD_BIN_EXAMPLE, {config_file("hybrid"), "First Citizen:", "12",
+                                                       std::string("model.path=") + kDemo})
                         .wait();
   EXPECT_EQ(run.status, 0) << run.err;
   EXPECT_EQ(run.out, plain.out);
-  const Ended none = Program(TIERD_BIN_EXAMPLE, {config_file("hybrid"), "x", "1", "model.path=none"}).wait();
+  const Ended none =
+      StartedProgram(TIERD_BIN_EXAMPLE, {config_file("hybrid"), "x", "1", "model.path=none"}).wait();
   EXPECT_EQ(none.status, 2);
   EXPECT_THAT(none.err, HasSubstr("none"));
 }

@@ -135,7 +135,7 @@ TEST_F(HubProgram, InterruptedItGoesOn) {
   };
   const std::string part =
       models() + "/models--owner--repo/blobs/" + hub_.hash("m-Q8_0.gguf") + ".incomplete";
-  Program program(TIERD_BIN_TIERD, text_of({"-hf", "owner/repo"}));
+  StartedProgram program(TIERD_BIN_TIERD, text_of({"-hf", "owner/repo"}));
   std::error_code none;
   for (int i = 0; i < 60'000 && (!fs::exists(part, none) || fs::file_size(part, none) < 20'000); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -152,8 +152,8 @@ TEST_F(HubProgram, InterruptedItGoesOn) {
 }
 
 TEST_F(HubProgram, TwoAtOnceDownloadOnce) {
-  Program first(TIERD_BIN_TIERD, text_of({"-hf", "owner/repo"}));
-  Program second(TIERD_BIN_TIERD, text_of({"-hf", "owner/repo"}));
+  StartedProgram first(TIERD_BIN_TIERD, text_of({"-hf", "owner/repo"}));
+  StartedProgram second(TIERD_BIN_TIERD, text_of({"-hf", "owner/repo"}));
   const Ended one = first.wait(), other = second.wait();
   EXPECT_EQ(one.status, 0) << one.err;
   EXPECT_EQ(other.status, 0) << other.err;

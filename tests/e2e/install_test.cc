@@ -14,7 +14,7 @@ using testing::HasSubstr;
 
 // The output of pkg-config, cmake and the compilers becomes part of the failure message.
 Ended run(const std::string& path, std::vector<std::string> arguments) {
-  return Program(path, std::move(arguments)).wait();
+  return StartedProgram(path, std::move(arguments)).wait();
 }
 
 class Installed : public testing::Test {

@@ -38,7 +38,7 @@ class Interruption : public ProgramTest, public testing::WithParamInterface<int>
     return arguments;
   }
 
-  Ended tell_to_end(Program& program) const {
+  Ended tell_to_end(StartedProgram& program) const {
     program.kill(number());
     const uint64_t begin = now_ns();
     Ended ended = program.wait();
@@ -74,7 +74,7 @@ TEST_P(Interruption, OfAFirstRun) {
   for (int round = 0; round < kMoments; ++round) {
     SCOPED_TRACE(round);
     std::filesystem::remove_all(cache());
-    Program program(TIERD_BIN_TIERD, arguments);
+    StartedProgram program(TIERD_BIN_TIERD, arguments);
     sleep_ns(static_cast<uint64_t>(random.uniform() * static_cast<double>(lasts_ns)));
     expect_ended(tell_to_end(program), whole.out);
     expect_undisturbed(arguments, whole.out);
@@ -95,7 +95,7 @@ TEST_P(Interruption, OfLoadingAndALongPrompt) {
     const uint64_t lasts_ns = now_ns() - begin;
     for (int round = 0; round < kMoments / 2; ++round) {
       SCOPED_TRACE(std::string(config) + " " + std::to_string(round));
-      Program program(TIERD_BIN_TIERD, arguments);
+      StartedProgram program(TIERD_BIN_TIERD, arguments);
       sleep_ns(static_cast<uint64_t>(random.uniform() * static_cast<double>(lasts_ns)));
       expect_ended(tell_to_end(program), whole.out);
     }
@@ -112,7 +112,7 @@ TEST_P(Interruption, OfGenerating) {
     ASSERT_EQ(whole.status, 0) << whole.err;
     for (int round = 0; round < 4; ++round) {
       SCOPED_TRACE(std::string(config) + " " + std::to_string(round));
-      Program program(TIERD_BIN_TIERD, arguments);
+      StartedProgram program(TIERD_BIN_TIERD, arguments);
       const uint32_t enough = 1 + random.below(static_cast<uint32_t>(whole.out.size() / 2));
       while (program.out().size() < enough) sleep_ns(500'000);
       const Ended ended = tell_to_end(program);
@@ -135,7 +135,7 @@ TEST_P(Interruption, OfARunThatNobodyReads) {
   ASSERT_EQ(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
   while (write(ends[1], "full", 4) == 4) continue;
   ASSERT_EQ(fcntl(ends[1], F_SETFL, 0), 0);  // write() blocks from here on
-  Program program(TIERD_BIN_TIERD, arguments, {.out = ends[1]});
+  StartedProgram program(TIERD_BIN_TIERD, arguments, {.out = ends[1]});
   sleep_ns(2 * lasts_ns);
   const Ended ended = tell_to_end(program);
   EXPECT_EQ(ended.status, 128 + number());
@@ -148,7 +148,7 @@ TEST_P(Interruption, ASecondSignalEndsItToo) {
   const std::vector<std::string> arguments = run_of("naive", {"-p", "The", "-n", "200", "--ignore-eos"});
   ASSERT_EQ(run_tierd(arguments).status, 0);
   for (int round = 0; round < 3; ++round) {
-    Program program(TIERD_BIN_TIERD, arguments);
+    StartedProgram program(TIERD_BIN_TIERD, arguments);
     while (program.out().empty()) sleep_ns(500'000);
     program.kill(number());
     EXPECT_EQ(tell_to_end(program).status, 128 + number());
@@ -165,7 +165,7 @@ TEST_P(Interruption, OfAConversion) {
   for (int round = 0; round < kMoments; ++round) {
     SCOPED_TRACE(round);
     std::filesystem::remove_all(store);
-    Program program(TIERD_BIN_CONVERT, {kDemo, store, "-q"});
+    StartedProgram program(TIERD_BIN_CONVERT, {kDemo, store, "-q"});
     sleep_ns(static_cast<uint64_t>(random.uniform() * static_cast<double>(lasts_ns)));
     expect_ended(tell_to_end(program), "");
     const Ended again = run_program(TIERD_BIN_CONVERT, {kDemo, store, "-q", "--verify"});

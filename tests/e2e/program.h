@@ -34,9 +34,9 @@ struct Ended {
   std::string err;
 };
 
-class Program {
+class StartedProgram {
  public:
-  Program(std::string path, std::vector<std::string> arguments, const Streams& streams = {}) {
+  StartedProgram(std::string path, std::vector<std::string> arguments, const Streams& streams = {}) {
     arguments.insert(arguments.begin(), path);
     const pid_t parent = getpid();
     pid_ = fork();
@@ -66,11 +66,11 @@ class Program {
     execv(argv[0], argv.data());
     _exit(127);
   }
-  ~Program() {
+  ~StartedProgram() {
     if (!waited_) kill(SIGKILL), (void)wait();
   }
-  Program(const Program&) = delete;
-  Program& operator=(const Program&) = delete;
+  StartedProgram(const StartedProgram&) = delete;
+  StartedProgram& operator=(const StartedProgram&) = delete;
 
   void kill(int number) const { ::kill(pid_, number); }
   pid_t pid() const { return pid_; }
@@ -93,7 +93,7 @@ class Program {
 
 inline Ended run_program(const std::string& path, std::vector<std::string> arguments,
                          const Streams& streams = {}) {
-  return Program(path, std::move(arguments), streams).wait();
+  return StartedProgram(path, std::move(arguments), streams).wait();
 }
 inline Ended run_tierd(std::vector<std::string> arguments, const Streams& streams = {}) {
   return run_program(TIERD_BIN_TIERD, std::move(arguments), streams);

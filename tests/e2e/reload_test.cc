@@ -71,7 +71,7 @@ TEST_F(Reload, TheBudgetHalvesAndDoublesAndTheTextIsTheSame) {
   Piecewise pipe;
   Streams streams;
   streams.out = pipe.writer();
-  Program program(TIERD_BIN_TIERD, run_of(), streams);
+  StartedProgram program(TIERD_BIN_TIERD, run_of(), streams);
   pipe.stop_writing();
   std::string text;
   const auto take = [&](int pieces) {
@@ -128,7 +128,7 @@ TEST_F(Reload, TheReportTellsOfTheChanges) {
   std::vector<std::string> from_pipe = arguments;
   from_pipe[1] = fifo;
   const auto feed = [&](const std::string& text) { std::ofstream(fifo) << text; };
-  Program program(TIERD_BIN_TIERD, from_pipe);
+  StartedProgram program(TIERD_BIN_TIERD, from_pipe);
   feed("[tiers.dram]\ncapacity = \"60%\"\nstaging = \"256 KiB\"\n[cache]\nname = \"lru\"\n");
   const std::string status = "/proc/" + std::to_string(program.pid()) + "/status";
   // Waits until tierd catches the signal.
@@ -178,7 +178,7 @@ TEST_F(Reload, AStrategyThatLosesTooMuchIsNotTakenOver) {
     streams.out = pipe.writer();
     std::vector<std::string> arguments = run_of();
     if (*force != '\0') arguments.emplace_back(force);
-    Program program(TIERD_BIN_TIERD, arguments, streams);
+    StartedProgram program(TIERD_BIN_TIERD, arguments, streams);
     pipe.stop_writing();
     std::string text;
     for (int pieces = 0; pieces < 5; ++pieces) text += pipe.read();
@@ -201,8 +201,9 @@ TEST_F(Reload, WithoutAFileASighupEndsTheRun) {
   Piecewise pipe;
   Streams streams;
   streams.out = pipe.writer();
-  Program program(TIERD_BIN_TIERD,
-                  {"-m", kDemo, "-p", "", "-n", "60", "-t", "1", "-c", "128", "-q", "--ignore-eos"}, streams);
+  StartedProgram program(TIERD_BIN_TIERD,
+                         {"-m", kDemo, "-p", "", "-n", "60", "-t", "1", "-c", "128", "-q", "--ignore-eos"},
+                         streams);
   pipe.stop_writing();
   (void)pipe.read();
   program.kill(SIGHUP);

@@ -25,7 +25,7 @@ class Server : public ProgramTest {
     start_program(std::move(arguments));
   }
   void start_program(std::vector<std::string> arguments) {
-    program_ = std::make_unique<Program>(TIERD_BIN_TIERD, std::move(arguments));
+    program_ = std::make_unique<StartedProgram>(TIERD_BIN_TIERD, std::move(arguments));
     const std::string mark = "serving on http://127.0.0.1:";
     for (int i = 0; i < 60'000; ++i) {
       const std::string err = program_->err();
@@ -78,7 +78,7 @@ class Server : public ProgramTest {
     return body.is_object() ? body["error"].value("message", "") : answer.body;
   }
 
-  std::unique_ptr<Program> program_;
+  std::unique_ptr<StartedProgram> program_;
   uint16_t port_ = 0;
 };
 

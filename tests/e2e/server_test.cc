@@ -189,7 +189,7 @@ TEST_F(Server, SaysWhereOthersReachItWithoutAKey) {
   const auto said = [](const std::string& host, std::vector<std::string> more = {}) {
     std::vector<std::string> arguments = {"-m", kDemo, "--host", host, "--port", "0", "-t", "1", "-c", "256"};
     arguments.insert(arguments.end(), more.begin(), more.end());
-    Program program(TIERD_BIN_TIERD, arguments);
+    StartedProgram program(TIERD_BIN_TIERD, arguments);
     for (int i = 0; i < 60'000 && program.err().find("serving on") == std::string::npos; ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     program.kill(SIGTERM);
@@ -293,7 +293,7 @@ TEST_F(Server, ATraceNamesTheRequests) {
   const std::string id = "X-Request-Id: my-request.7\r\n";
   EXPECT_EQ(post("/v1/completions", {{"prompt", "First"}, {"max_tokens", 3}}, id).status, 200u);
   EXPECT_EQ(end().status, 0);
-  EXPECT_THAT(Program(TIERD_BIN_TRACE, {"print", trace}).wait().out,
+  EXPECT_THAT(StartedProgram(TIERD_BIN_TRACE, {"print", trace}).wait().out,
               HasSubstr("sequence 0 begins: my-request.7"));
 }
 
@@ -313,8 +313,8 @@ TEST_F(Server, AKillLosesNothingButWhatWasInFlight) {
 
 TEST_F(Server, AStoreThatIsReplacedIsNoticedNotMixed) {
   const std::string store = folder().path() + "/store", other = folder().path() + "/other";
-  ASSERT_EQ(Program(TIERD_BIN_CONVERT, {kDemo, store, "-q"}).wait().status, 0);
-  ASSERT_EQ(Program(TIERD_BIN_CONVERT, {kDemo, other, "--neuron-bytes", "4096", "-q"}).wait().status, 0);
+  ASSERT_EQ(StartedProgram(TIERD_BIN_CONVERT, {kDemo, store, "-q"}).wait().status, 0);
+  ASSERT_EQ(StartedProgram(TIERD_BIN_CONVERT, {kDemo, other, "--neuron-bytes", "4096", "-q"}).wait().status, 0);
   // Every token streams all weights.
   start_program({"--config", config_file("naive"), "-m", store, "--port", "0", "-t", "1", "-c", "64",
                  "--temp", "0", "--set", "tiers.dram.capacity=60%", "--fit"});
@@ -345,7 +345,7 @@ TEST_F(Server, AStoreThatIsReplacedIsNoticedNotMixed) {
 TEST_F(Server, AStoreServesTwo) {
   start();
   const json first = complete({{"prompt", "First"}, {"max_tokens", 8}});
-  const std::unique_ptr<Program> other = std::move(program_);
+  const std::unique_ptr<StartedProgram> other = std::move(program_);
   start();
   EXPECT_EQ(complete({{"prompt", "First"}, {"max_tokens", 8}})["choices"][0]["text"],
             first["choices"][0]["text"]);

@@ -112,8 +112,8 @@ TEST_F(StoreCli, PrunesToASizeAndSparesWhatIsUsedOrCouldNotBeMadeAgain) {
   EXPECT_EQ(list[0]["source_gone"], true);
   EXPECT_EQ(list[1]["layout"], "channel-group");
 
-  Program server(TIERD_BIN_TIERD,
-                 {"serve", "-m", kDemo, "--config", config_file("activeflow"), "--port", "0"});
+  StartedProgram server(TIERD_BIN_TIERD,
+                        {"serve", "-m", kDemo, "--config", config_file("activeflow"), "--port", "0"});
   while (!listed()[1]["in_use"].get<bool>()) usleep(20'000);
   EXPECT_THAT(stores({"prune", "--keep", "0"}).err, HasSubstr("it is in use"));
   EXPECT_EQ(listed().size(), 2u);

@@ -201,7 +201,7 @@ TEST_F(TimelineCli, WhatCannotBeIsSaidInOneLine) {
 
 // An interrupted run has a timeline up to the interruption; a killed run leaves none.
 TEST_F(TimelineCli, AnInterruptedRunHasATimeline) {
-  Program program(TIERD_BIN_TIERD, run_of(file(), {"-c", "256", "--ignore-eos"}, "250"));
+  StartedProgram program(TIERD_BIN_TIERD, run_of(file(), {"-c", "256", "--ignore-eos"}, "250"));
   while (program.out().size() < 20 && program.err().find("tierd:") == std::string::npos) usleep(1000);
   EXPECT_TRUE(files() == std::vector<std::string>{"run.json.unfinished"});
   program.kill(SIGINT);

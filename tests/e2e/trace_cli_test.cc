@@ -34,7 +34,7 @@ class TraceCli : public ProgramTest {
     return arguments;
   }
   static Ended tier_trace(std::vector<std::string> arguments) {
-    Program program(TIERD_BIN_TRACE, std::move(arguments));
+    StartedProgram program(TIERD_BIN_TRACE, std::move(arguments));
     return program.wait();
   }
   static Ended tier_activity(std::vector<std::string> arguments) {
@@ -211,7 +211,7 @@ TEST_F(TraceCli, ATraceOfARunThatWasBrokenOffReplays) {
   Random random(7);
   for (int round = 0; round < 8; ++round) {
     SCOPED_TRACE(round);
-    Program program(TIERD_BIN_TIERD, run_of(trace, {"-c", "256", "--ignore-eos"}, "250"));
+    StartedProgram program(TIERD_BIN_TIERD, run_of(trace, {"-c", "256", "--ignore-eos"}, "250"));
     std::this_thread::sleep_for(std::chrono::milliseconds(50 + random.below(500)));
     program.kill(round % 2 == 0 ? SIGINT : SIGKILL);
     (void)program.wait();
