@@ -268,7 +268,7 @@ TEST(Arena, WhoCannotIsNamed) {
   EXPECT_THAT(world.order, ElementsAre());
 }
 
-struct Nonsense {
+struct InvalidResize {
   const char* name;
   std::vector<uint32_t> slots;
   std::vector<tierd_neuron> victims;
@@ -276,7 +276,7 @@ struct Nonsense {
 };
 
 TEST(Arena, AnAnswerThatMakesNoSenseChangesNothing) {
-  const Nonsense all[] = {
+  const InvalidResize all[] = {
       {"more slots than neurons", {5, 0}, {}, "resize: 5 slots for site 0, expected at most 4"},
       {"more than there is", {0, 4}, {}, "resize: 16384 bytes, expected at most 12288"},
       {"nobody leaves", {0, 3}, {}, "resize: 4 neurons of site 1 stay, but it has 3 slots"},
@@ -285,13 +285,13 @@ TEST(Arena, AnAnswerThatMakesNoSenseChangesNothing) {
       {"no such edition", {0, 3}, {{7, 0}}, "resize: victim 0 of edition 7 cannot be evicted"},
       {"named twice", {0, 2}, {{1, 0}, {1, 0}}, "resize: victim 0 of edition 1 is named twice"},
   };
-  for (const Nonsense& nonsense : all) {
-    SCOPED_TRACE(nonsense.name);
+  for (const InvalidResize& answer : all) {
+    SCOPED_TRACE(answer.name);
     ArenaWorld arena;
-    arena.answer(nonsense.slots, nonsense.victims);
+    arena.answer(answer.slots, answer.victims);
     const Status status = arena.resize(3);
     ASSERT_EQ(status.code(), Code::plugin_fault);
-    EXPECT_EQ(status.error().line(), std::string("cache 'script': ") + nonsense.line);
+    EXPECT_EQ(status.error().line(), std::string("cache 'script': ") + answer.line);
     arena.expect_as_it_was();
     EXPECT_TRUE(arena.world.scheduler->quarantined());
     arena.world.heal();

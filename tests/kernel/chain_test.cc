@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/base/random.h"
+#include "tests/kernel/scripted_answers.h"
 #include "tests/kernel/scripted_world.h"
 
 namespace tierd {
@@ -32,11 +33,9 @@ int everything_passes(const tierd_set_view* missing, int, uint32_t, uint8_t* ver
 }
 
 // Makes these neurons active at every site from now on.
-void use(ScriptedWorld& world, Neurons neurons) {
+void use_everywhere(ScriptedWorld& world, Neurons neurons) {
   world.script.predict = [neurons = std::move(neurons)](SiteId, tierd_set_out* out) {
-    out->n = static_cast<uint32_t>(neurons.size());
-    std::copy(neurons.begin(), neurons.end(), out->idx);
-    return 0;
+    return answer_neurons(neurons, out);
   };
 }
 
@@ -80,9 +79,9 @@ TEST(Chain, ACacheSeesTheMissesOfTheOneAbove) {
   std::vector<std::string> above, below;
   world.script.admit = noting(above, keep_what_fits());
   world.script_below.admit = noting(below, keep_what_fits());
-  use(world, {0, 1, 2});
+  use_everywhere(world, {0, 1, 2});
   ASSERT_TRUE(world.pass(0, 0).ok());
-  use(world, {1, 2, 4});
+  use_everywhere(world, {1, 2, 4});
   ASSERT_TRUE(world.pass(0, 1).ok());
   EXPECT_THAT(above, ElementsAre("0,1,2", "4"));
   EXPECT_THAT(below, ElementsAre("0,1,2", "4"));
@@ -265,7 +264,7 @@ TEST(Chain, WhatIsWishedForInVainIsGivenUpInBoth) {
   world.expect_nothing_lost();
   ASSERT_TRUE(world.pass(0, 1).ok());
   world.script.look_ahead = nullptr;
-  use(world, {2});
+  use_everywhere(world, {2});
   ASSERT_TRUE(world.pass(1, 1).ok());
   world.expect_whole(1, 1, {2});
   world.expect_nothing_lost();

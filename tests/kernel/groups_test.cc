@@ -4,18 +4,13 @@
 #include <gtest/gtest.h>
 
 #include "core/model/layout/bundle.h"
+#include "tests/kernel/scripted_answers.h"
 #include "tests/kernel/scripted_world.h"
 
 namespace tierd {
 namespace {
 
 using testing::HasSubstr;
-
-int answer(const Neurons& neurons, tierd_set_out* out) {
-  out->n = static_cast<uint32_t>(neurons.size());
-  std::copy(neurons.begin(), neurons.end(), out->idx);
-  return 0;
-}
 
 WorldOptions three(uint32_t n, std::vector<uint32_t> slots, uint32_t blocks) {
   WorldOptions options;
@@ -34,7 +29,7 @@ class GroupWorld : public ScriptedWorld {
  public:
   GroupWorld(const WorldOptions& options, Neurons wished, Neurons active) : ScriptedWorld(options) {
     script.predict = [active](SiteId site, tierd_set_out* out) {
-      return answer(site == 0 ? Neurons{0} : active, out);
+      return answer_neurons(site == 0 ? Neurons{0} : active, out);
     };
     script.look_ahead = [wished](SiteId site) {
       return site == 0 ? std::vector<Ahead>{{1, 1, wished}, {2, 2, wished}} : std::vector<Ahead>{};

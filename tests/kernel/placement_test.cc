@@ -5,7 +5,7 @@
 namespace tierd {
 namespace {
 
-std::vector<Edition> editions() {
+std::vector<Edition> editions_of_3_and_4() {
   std::vector<Edition> editions(2);
   editions[0].n = 3;
   editions[1].n = 4;
@@ -15,8 +15,10 @@ std::vector<Edition> editions() {
 TEST(Placement, EverythingIsAtHomeWithTheFirstUnitUntilItIsPlaced) {
   const Placement placement(2);
   EXPECT_EQ(placement.home(1, 3), 0);
-  EXPECT_EQ(placement.at_home(editions(), Topology::over_store(2), 1), (std::vector<uint32_t>{3, 4}));
-  EXPECT_EQ(placement.at_home(editions(), Topology::over_store(2), 2), (std::vector<uint32_t>{0, 0}));
+  EXPECT_EQ(placement.at_home(editions_of_3_and_4(), Topology::over_store(2), 1),
+            (std::vector<uint32_t>{3, 4}));
+  EXPECT_EQ(placement.at_home(editions_of_3_and_4(), Topology::over_store(2), 2),
+            (std::vector<uint32_t>{0, 0}));
 }
 
 TEST(Placement, CountsWhatIsAtHomeInEachEdition) {
@@ -24,8 +26,10 @@ TEST(Placement, CountsWhatIsAtHomeInEachEdition) {
   placement.place(1, {1, 0, 1, 1});
   EXPECT_EQ(placement.home(1, 1), 0);
   EXPECT_EQ(placement.home(1, 2), 1);
-  EXPECT_EQ(placement.at_home(editions(), Topology::over_store(2), 1), (std::vector<uint32_t>{3, 1}));
-  EXPECT_EQ(placement.at_home(editions(), Topology::over_store(2), 2), (std::vector<uint32_t>{0, 3}));
+  EXPECT_EQ(placement.at_home(editions_of_3_and_4(), Topology::over_store(2), 1),
+            (std::vector<uint32_t>{3, 1}));
+  EXPECT_EQ(placement.at_home(editions_of_3_and_4(), Topology::over_store(2), 2),
+            (std::vector<uint32_t>{0, 3}));
 }
 
 // A memory under another one keeps the neurons whose home is the upper memory's unit.
@@ -35,9 +39,9 @@ TEST(Placement, AMemoryIsHomeToTheUnitsThatItFeeds) {
   topology.units = {{.memory = 1}, {.memory = 3}};
   Placement placement(2);
   placement.place(1, {1, 0, 1, 1});
-  EXPECT_EQ(placement.at_home(editions(), topology, 1), (std::vector<uint32_t>{3, 1}));
-  EXPECT_EQ(placement.at_home(editions(), topology, 2), (std::vector<uint32_t>{0, 3}));
-  EXPECT_EQ(placement.at_home(editions(), topology, 3), (std::vector<uint32_t>{0, 3}));
+  EXPECT_EQ(placement.at_home(editions_of_3_and_4(), topology, 1), (std::vector<uint32_t>{3, 1}));
+  EXPECT_EQ(placement.at_home(editions_of_3_and_4(), topology, 2), (std::vector<uint32_t>{0, 3}));
+  EXPECT_EQ(placement.at_home(editions_of_3_and_4(), topology, 3), (std::vector<uint32_t>{0, 3}));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/random.h"
+#include "tests/kernel/scripted_answers.h"
 #include "tests/kernel/scripted_world.h"
 
 namespace tierd {
@@ -22,19 +23,17 @@ void wish_below(ScriptedWorld& world, std::optional<Neurons> wished) {
   };
 }
 // Makes these neurons of the last site active.
-void use(ScriptedWorld& world, const Neurons& neurons) {
+void use_at_last_site(ScriptedWorld& world, const Neurons& neurons) {
   world.script.predict = [neurons](SiteId site, tierd_set_out* out) {
     if (site != 2) return out->all = 1, 0;
-    out->n = static_cast<uint32_t>(neurons.size());
-    std::copy(neurons.begin(), neurons.end(), out->idx);
-    return 0;
+    return answer_neurons(neurons, out);
   };
 }
 
 TEST(Preload, WaitsInBlocksForItsPass) {
   ScriptedWorld world(preloading());
   wish_below(world, std::nullopt);
-  use(world, {1, 3, 6});
+  use_at_last_site(world, {1, 3, 6});
   ASSERT_TRUE(world.pass(0, 0).ok());
   world.settle();
   world.end_all();
@@ -59,7 +58,7 @@ TEST(Preload, ServesLookAheadAndThePass) {
   world.script.look_ahead = [](SiteId site) {
     return site == 1 ? std::vector<Ahead>{{2, 1, Neurons{0, 1}}} : std::vector<Ahead>{};
   };
-  use(world, {1, 5, 7});
+  use_at_last_site(world, {1, 5, 7});
   ASSERT_TRUE(world.pass(0, 0).ok());
   world.settle();
   world.end_all();
@@ -82,7 +81,7 @@ TEST(Preload, IsOvertakenByItsPass) {
   options.blocks_below = 2;  // one is reserved for demands
   ScriptedWorld world(options);
   wish_below(world, std::nullopt);
-  use(world, {1, 3, 6});
+  use_at_last_site(world, {1, 3, 6});
   ASSERT_TRUE(world.pass(0, 0).ok());
   ASSERT_TRUE(world.pass(1, 0).ok());
   ASSERT_TRUE(world.pass(2, 0).ok());
@@ -97,7 +96,7 @@ TEST(Preload, IsOvertakenByItsPass) {
 TEST(Preload, ThatFailsIsReadAgainByItsPass) {
   ScriptedWorld world(preloading());
   wish_below(world, std::nullopt);
-  use(world, {1, 6});
+  use_at_last_site(world, {1, 6});
   ASSERT_TRUE(world.pass(0, 0).ok());
   world.settle();
   ASSERT_EQ(world.flash.open.size(), 2u);

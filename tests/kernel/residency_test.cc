@@ -13,14 +13,14 @@
 namespace tierd {
 namespace {
 
-std::vector<Edition> editions() {
+std::vector<Edition> two_editions_of_4() {
   std::vector<Edition> all(2);
   all[0].n = all[1].n = 4;
   return all;
 }
 
 TEST(Residency, ANeuronsLife) {
-  Residency residency(editions(), std::vector<uint32_t>{2, 4});
+  Residency residency(two_editions_of_4(), std::vector<uint32_t>{2, 4});
   EXPECT_EQ(residency.slot(0, 3), kNoSlot);
   EXPECT_EQ(residency.lease(0, 3), 0u);
   EXPECT_TRUE(residency.leased(0, 3));
@@ -44,7 +44,7 @@ TEST(Residency, ANeuronsLife) {
 }
 
 TEST(Residency, PinsWhatIsHereAndNamesTheRest) {
-  Residency residency(editions(), std::vector<uint32_t>{2, 4});
+  Residency residency(two_editions_of_4(), std::vector<uint32_t>{2, 4});
   for (const uint32_t i : {0u, 1u, 3u}) residency.lease(1, i);
   residency.landed(1, std::vector<uint32_t>{0, 3});  // 1 is in flight
   std::vector<uint32_t> here{9};
@@ -63,7 +63,7 @@ TEST(Residency, PinsWhatIsHereAndNamesTheRest) {
 }
 
 TEST(Residency, SlotsAreNeverSharedAndNeverLost) {
-  Residency residency(editions(), std::vector<uint32_t>{3, 2});
+  Residency residency(two_editions_of_4(), std::vector<uint32_t>{3, 2});
   Random random(5);
   for (int round = 0; round < 5000; ++round) {
     const EditionId e = random.below(2);
@@ -155,7 +155,7 @@ TEST(Residency, AnotherSizeMovesOnlyWhatLiesBehindTheEnd) {
 }
 
 TEST(Residency, AnArenaBeginsEveryEditionWherePagesDo) {
-  std::vector<Edition> all = editions();
+  std::vector<Edition> all = two_editions_of_4();
   all[0].slot_bytes = 192;
   all[1].slot_bytes = 1u << 20;
   EXPECT_EQ(arena_offsets(all, std::vector<uint32_t>{3, 2}),
@@ -165,7 +165,7 @@ TEST(Residency, AnArenaBeginsEveryEditionWherePagesDo) {
 }
 
 TEST(ResidencyDeathTest, WrongOrdersAreBrokenInvariants) {
-  Residency residency(editions(), std::vector<uint32_t>{1, 0});
+  Residency residency(two_editions_of_4(), std::vector<uint32_t>{1, 0});
   EXPECT_DEATH(residency.landed(0, 0), "leased");
   EXPECT_DEATH(residency.evict(0, 0), "valid");
   EXPECT_DEATH(residency.lease(1, 0), "free.empty");

@@ -4,6 +4,7 @@
 
 #include "core/base/random.h"
 #include "core/model/layout/bundle.h"
+#include "tests/kernel/scripted_answers.h"
 #include "tests/kernel/scripted_world.h"
 #include "tests/sanitized.h"
 
@@ -19,12 +20,6 @@ Neurons some_of_runs(std::initializer_list<uint32_t> runs, uint32_t count) {
   return neurons;
 }
 
-int answer(const Neurons& neurons, tierd_set_out* out) {
-  out->n = static_cast<uint32_t>(neurons.size());
-  std::copy(neurons.begin(), neurons.end(), out->idx);
-  return 0;
-}
-
 // Look-ahead has prefetched the last run, which keeps its block until the earlier runs are summed. These use
 // the other block.
 TEST(Runs, ComeThroughOneBlockBesideTheLookAhead) {
@@ -32,7 +27,7 @@ TEST(Runs, ComeThroughOneBlockBesideTheLookAhead) {
       {.neurons = {1, 256}, .slots = {0, 0}, .blocks = 2, .neurons_per_block = kRun, .bundles = true});
   const Neurons active = some_of_runs({0, 1, 2, 3}, 40);
   world.script.predict = [&](SiteId site, tierd_set_out* out) {
-    return answer(site == 0 ? Neurons{0} : active, out);
+    return answer_neurons(site == 0 ? Neurons{0} : active, out);
   };
   world.script.look_ahead = [](SiteId site) {
     return site == 0 ? std::vector<Ahead>{{1, 1, some_of_runs({3}, 40)}} : std::vector<Ahead>{};
@@ -51,7 +46,7 @@ TEST(Runs, AreReadTogetherWhereTheyFit) {
   ScriptedWorld world(
       {.neurons = {256}, .slots = {0}, .blocks = 2, .neurons_per_block = 2 * kRun, .bundles = true});
   const Neurons active = some_of_runs({0, 1, 2, 3}, 50);
-  world.script.predict = [&](SiteId, tierd_set_out* out) { return answer(active, out); };
+  world.script.predict = [&](SiteId, tierd_set_out* out) { return answer_neurons(active, out); };
   ASSERT_TRUE(world.pass(0, 0).ok());
   world.expect_whole(0, 0, active);
   ASSERT_EQ(world.flash.started.size(), 2u);
@@ -65,7 +60,7 @@ TEST(Runs, WhatIsKeptAndWhatStreamsByComeWithOneRead) {
   ScriptedWorld world(
       {.neurons = {128}, .slots = {128}, .blocks = 2, .neurons_per_block = 2 * kRun, .bundles = true});
   const Neurons active = some_of_runs({0, 1}, 5);
-  world.script.predict = [&](SiteId, tierd_set_out* out) { return answer(active, out); };
+  world.script.predict = [&](SiteId, tierd_set_out* out) { return answer_neurons(active, out); };
   world.script.admit = [](const tierd_set_view* missing, int, uint32_t, uint8_t* verdict,
                           tierd_victims_out*) {
     for (uint32_t i = 0; i < missing->n; ++i)
@@ -174,7 +169,7 @@ void history(uint64_t seed, uint32_t memories_below) {
   Neurons active;
   world.script.predict = [&](SiteId site, tierd_set_out* out) {
     active = some_of(world.sites[site].n);
-    return answer(active, out);
+    return answer_neurons(active, out);
   };
   world.script.look_ahead = [&](SiteId site) {
     std::vector<Ahead> wishes;

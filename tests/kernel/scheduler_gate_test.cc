@@ -11,8 +11,8 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Predicts these neurons for all rows.
-auto predicts(Neurons neurons) {
+// Predicts these neurons for all rows of every site.
+auto predicts_everywhere(Neurons neurons) {
   return [neurons = std::move(neurons)](SiteId, tierd_set_out* out) {
     out->n = static_cast<uint32_t>(neurons.size());
     std::copy(neurons.begin(), neurons.end(), out->idx);
@@ -33,7 +33,7 @@ TEST(SchedulerGate, APredictorSeesWhatTheSegmentBeforeHasLeft) {
     EXPECT_EQ(world.compute.log.size(), 1u) << "nothing but the segment has run";
     EXPECT_EQ(world.reads(), "");
   };
-  world.script.predict = predicts({1, 3});
+  world.script.predict = predicts_everywhere({1, 3});
   ASSERT_TRUE(world.pass(0, 0).ok());
   EXPECT_EQ(asked, 1u);
   EXPECT_EQ(world.computed(0, 0), "B 1 3A");
@@ -135,7 +135,7 @@ TEST(SchedulerGate, WhatIsChosenIsComputedInTheOrderOfItsNumbersAsItComes) {
 
 TEST(SchedulerGate, RowsThatAllUseTheSameNeedNoMasks) {
   ScriptedWorld world({.neurons = {4}, .slots = {0}, .rows = 3});
-  world.script.predict = predicts({0, 2});
+  world.script.predict = predicts_everywhere({0, 2});
   ASSERT_TRUE(world.pass(0, 0).ok());
   for (const Computed& c : world.compute.log) EXPECT_TRUE(c.rows.empty());
 }
@@ -143,7 +143,7 @@ TEST(SchedulerGate, RowsThatAllUseTheSameNeedNoMasks) {
 TEST(SchedulerGate, AMeasuredPassComputesAllAndUsesWhatWasPredicted) {
   ScriptedWorld world(
       {.neurons = {4}, .slots = {4}, .neurons_per_block = 4, .rows = 2, .bundles = true, .measure_every = 2});
-  world.script.predict = predicts({0, 1});
+  world.script.predict = predicts_everywhere({0, 1});
   std::vector<Neurons> asked;
   world.script.admit = [&](const tierd_set_view* missing, int, uint32_t, uint8_t* verdict,
                            tierd_victims_out*) {
@@ -218,7 +218,7 @@ TEST(SchedulerGate, UnitsMeasureTheirShares) {
                        .bundles = true,
                        .reads_x = true,
                        .measure_every = 1});
-  world.script.predict = predicts({0, 1, 3});
+  world.script.predict = predicts_everywhere({0, 1, 3});
   world.script.assign = [](const tierd_set_view* set, uint8_t* unit) {
     for (uint32_t i = 0; i < set->n; ++i) unit[i] = (set->idx == nullptr ? i : set->idx[i]) % 2;
     return 0;

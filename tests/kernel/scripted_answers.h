@@ -10,15 +10,20 @@
 
 namespace tierd {
 
+// Answers a prediction with these neurons. Returns 0, the code of success.
+inline int answer_neurons(const Neurons& neurons, tierd_set_out* out) {
+  out->n = static_cast<uint32_t>(neurons.size());
+  std::copy(neurons.begin(), neurons.end(), out->idx);
+  return 0;
+}
+
 // The listed neurons are active, and all neurons of sites that are not listed.
 inline auto predicts(std::map<SiteId, Neurons> active) {
   return [active = std::move(active)](SiteId site, tierd_set_out* out) {
     const auto found = active.find(site);
     out->all = found == active.end() ? 1 : 0;
     if (found == active.end()) return 0;
-    out->n = static_cast<uint32_t>(found->second.size());
-    std::copy(found->second.begin(), found->second.end(), out->idx);
-    return 0;
+    return answer_neurons(found->second, out);
   };
 }
 

@@ -23,7 +23,7 @@ FetchList list_of(std::initializer_list<uint32_t> neurons) {
   return list;
 }
 
-std::vector<uint32_t> taken(const NextStretches& asked) {
+std::vector<uint32_t> taken_of(const NextStretches& asked) {
   std::vector<uint32_t> neurons;
   for (const ToFetch& of : asked.taken()) neurons.push_back(of.neuron);
   return neurons;
@@ -33,35 +33,36 @@ TEST(TakeStretches, AreAllWhereThereIsRoom) {
   FetchList list = list_of({0, 3, 4, 9, 10, 11});
   NextStretches asked[] = {{.list = &list, .most = kAny}};
   take_stretches(asked, kStretch, kAny);
-  EXPECT_THAT(taken(asked[0]), ElementsAre(0, 3, 4, 9, 10, 11));
+  EXPECT_THAT(taken_of(asked[0]), ElementsAre(0, 3, 4, 9, 10, 11));
 }
 
 TEST(TakeStretches, AreWhole) {
   FetchList list = list_of({0, 3, 4, 9, 10, 11});
   NextStretches asked[] = {{.list = &list, .most = 5}};
   take_stretches(asked, kStretch, kAny);
-  EXPECT_THAT(taken(asked[0]), ElementsAre(0, 3, 4));
+  EXPECT_THAT(taken_of(asked[0]), ElementsAre(0, 3, 4));
   list.next = asked[0].end;
   take_stretches(asked, kStretch, kAny);
-  EXPECT_THAT(taken(asked[0]), ElementsAre(9, 10, 11));
+  EXPECT_THAT(taken_of(asked[0]), ElementsAre(9, 10, 11));
 }
 
 TEST(TakeStretches, OfSeveralSitesAreTheLowest) {
   FetchList first = list_of({0, 8}), second = list_of({1, 2, 5});
   NextStretches asked[] = {{.list = &first, .most = kAny}, {.list = &second, .most = 2}};
   take_stretches(asked, kStretch, kAny);
-  EXPECT_THAT(taken(asked[0]), ElementsAre(0));
-  EXPECT_THAT(taken(asked[1]), ElementsAre(1, 2)) << "run 1 does not fit, and run 2 is not taken before it";
+  EXPECT_THAT(taken_of(asked[0]), ElementsAre(0));
+  EXPECT_THAT(taken_of(asked[1]), ElementsAre(1, 2))
+      << "run 1 does not fit, and run 2 is not taken before it";
 }
 
 TEST(TakeStretches, ListNoMoreThanAMessage) {
   FetchList first = list_of({0, 4}), second = list_of({0, 4});
   NextStretches asked[] = {{.list = &first, .most = kAny}, {.list = &second, .most = kAny}};
   take_stretches(asked, kStretch, 3);
-  EXPECT_THAT(taken(asked[0]), ElementsAre(0));
-  EXPECT_THAT(taken(asked[1]), ElementsAre(0));
+  EXPECT_THAT(taken_of(asked[0]), ElementsAre(0));
+  EXPECT_THAT(taken_of(asked[1]), ElementsAre(0));
   take_stretches(asked, kStretch, 4);
-  EXPECT_THAT(taken(asked[0]), ElementsAre(0, 4));
+  EXPECT_THAT(taken_of(asked[0]), ElementsAre(0, 4));
 }
 
 TEST(TakeStretches, TellWhetherSomethingStreamsBy) {
