@@ -11,13 +11,13 @@ namespace tierd {
 namespace {
 
 using Predictor = Plugged<tierd_predictor_1>;
-constexpr uint32_t kChannels = 200;
+constexpr uint32_t kOperatorChannels = 200;
 
 // Three operators of equal width; the last one's columns have three times the bytes.
-std::vector<TestSite> operators() {
+std::vector<TestSite> three_operators() {
   std::vector<TestSite> sites;
   for (const uint32_t bytes : {64u, 64u, 192u})
-    sites.push_back({kChannels, bytes, false, TIERD_NO_SITE, TIERD_AXIS_CHANNEL, kChannels});
+    sites.push_back({kOperatorChannels, bytes, false, TIERD_NO_SITE, TIERD_AXIS_CHANNEL, kOperatorChannels});
   return sites;
 }
 
@@ -29,20 +29,20 @@ std::vector<float> loss(double (*of)(double)) {
 
 // Returns the share of inputs that each operator leaves out.
 std::vector<double> left_out(double sparsity, const HeatOfSites& tables) {
-  Predictor predictor("predictor", "top-k", operators(),
+  Predictor predictor("predictor", "top-k", three_operators(),
                       {{"sparsity", sparsity, "test"}, {"allocation", std::string("measured"), "test"}},
                       tables);
   Random random(1);
-  std::vector<float> x(kChannels);
+  std::vector<float> x(kOperatorChannels);
   for (float& value : x) value = random.symmetric();
   std::vector<double> shares;
   for (uint32_t site = 0; site < 3; ++site) {
     const uint64_t sequence = 0;
-    const tierd_rows_view rows{sizeof rows, 1, kChannels, x.data(), &sequence};
-    std::vector<uint32_t> active(kChannels);
-    tierd_set_out out{sizeof out, kChannels, 0, 0, active.data(), nullptr, nullptr, 0};
+    const tierd_rows_view rows{sizeof rows, 1, kOperatorChannels, x.data(), &sequence};
+    std::vector<uint32_t> active(kOperatorChannels);
+    tierd_set_out out{sizeof out, kOperatorChannels, 0, 0, active.data(), nullptr, nullptr, 0};
     EXPECT_EQ(predictor.table.predict(predictor.self, site, &rows, &out), TIERD_OK);
-    shares.push_back(1 - out.n / double{kChannels});
+    shares.push_back(1 - out.n / double{kOperatorChannels});
   }
   return shares;
 }

@@ -49,7 +49,7 @@ struct Case {
   Flags resident;
   double request, most;
 };
-Case draw(Random& random, uint32_t n) {
+Case draw_case(Random& random, uint32_t n) {
   Case drawn;
   double energy = 0;
   for (uint32_t i = 0; i < n; ++i) {
@@ -71,7 +71,7 @@ TEST(CacheAware, NoSetIsBetterAtItsPrice) {
   double price = 0;
   for (int round = 0; round < 400; ++round) {
     const uint32_t n = 1 + random.below(11);
-    const Case drawn = draw(random, n);
+    const Case drawn = draw_case(random, n);
     Flags used(n);
     if (random.below(4) == 0) price = 0;
     const double lost = mask.choose(drawn.magnitudes.data(), n, drawn.request, drawn.resident.data(),
@@ -149,25 +149,25 @@ TEST(CacheAware, EndsWhateverTheInputsAre) {
 
 // ---- the plugin
 
-constexpr uint32_t kChannels = 40;
+constexpr uint32_t kStreamChannels = 40;
 
-std::vector<TestSite> operators() {
+std::vector<TestSite> grouped_operators() {
   std::vector<TestSite> sites = {{4, 64}};
   for (uint16_t op = 0; op < 2; ++op) {
-    TestSite site{kChannels, 64, false, TIERD_NO_SITE, TIERD_AXIS_CHANNEL, kChannels};
+    TestSite site{kStreamChannels, 64, false, TIERD_NO_SITE, TIERD_AXIS_CHANNEL, kStreamChannels};
     site.op_group = op;
     sites.push_back(site);
   }
   return sites;
 }
 
-std::vector<uint32_t> predict(Predictor& predictor, uint32_t site, const std::vector<float>& x) {
-  const auto rows = static_cast<uint32_t>(x.size() / kChannels);
+std::vector<uint32_t> predicted_channels(Predictor& predictor, uint32_t site, const std::vector<float>& x) {
+  const auto rows = static_cast<uint32_t>(x.size() / kStreamChannels);
   const std::vector<uint64_t> sequences(rows, 0);
-  const tierd_rows_view view{sizeof view, rows, kChannels, x.data(), sequences.data()};
-  std::vector<uint32_t> channels(kChannels);
-  std::vector<uint64_t> masks(kChannels, ~uint64_t{0});
-  tierd_set_out out{sizeof out, kChannels, 0, 0, channels.data(), nullptr, nullptr, 0};
+  const tierd_rows_view view{sizeof view, rows, kStreamChannels, x.data(), sequences.data()};
+  std::vector<uint32_t> channels(kStreamChannels);
+  std::vector<uint64_t> masks(kStreamChannels, ~uint64_t{0});
+  tierd_set_out out{sizeof out, kStreamChannels, 0, 0, channels.data(), nullptr, nullptr, 0};
   if (rows > 1) out.row_mask = masks.data();
   EXPECT_EQ(predictor.table.predict(predictor.self, site, &view, &out), TIERD_OK);
   channels.resize(out.n);
@@ -176,13 +176,13 @@ std::vector<uint32_t> predict(Predictor& predictor, uint32_t site, const std::ve
 
 void look_ahead(Predictor& predictor, uint32_t site, const std::vector<float>& x) {
   const uint64_t sequence = 0;
-  const tierd_rows_view view{sizeof view, 1, kChannels, x.data(), &sequence};
+  const tierd_rows_view view{sizeof view, 1, kStreamChannels, x.data(), &sequence};
   predictor.wishes.clear();
   EXPECT_EQ(predictor.table.look_ahead(predictor.self, site, &view), TIERD_OK);
 }
 
 std::vector<float> drawn_inputs(Random& random, uint32_t rows = 1) {
-  std::vector<float> x(uint64_t{rows} * kChannels);
+  std::vector<float> x(uint64_t{rows} * kStreamChannels);
   for (float& value : x) value = random.symmetric();
   return x;
 }
@@ -191,7 +191,7 @@ class CacheAwareMask : public testing::Test {
  protected:
   static constexpr uint32_t kKept = 12;  // the first channels of each operator are resident
   explicit CacheAwareMask(double ahead = 0, uint64_t gap = 256)
-      : predictor_("predictor", "top-k", operators(),
+      : predictor_("predictor", "top-k", grouped_operators(),
                    {{"sparsity", 0.5, "test"},
                     {"mask", std::string("cache-aware"), "test"},
                     {"ahead", std::string("none"), "test"},
@@ -206,7 +206,7 @@ class CacheAwareMask : public testing::Test {
 TEST_F(CacheAwareMask, UsesWhatIsResidentAndLosesNoMoreThanTheLargest) {
   for (int round = 0; round < 20; ++round) {
     const std::vector<float> x = drawn_inputs(random_);
-    const std::vector<uint32_t> used = predict(predictor_, 1, x);
+    const std::vector<uint32_t> used = predicted_channels(predictor_, 1, x);
     for (uint32_t channel = 0; channel < kKept; ++channel) EXPECT_EQ(used[channel], channel);
     EXPECT_TRUE(std::is_sorted(used.begin(), used.end()));
   }
@@ -216,19 +216,19 @@ TEST_F(CacheAwareMask, UsesWhatIsResidentAndLosesNoMoreThanTheLargest) {
 
 TEST_F(CacheAwareMask, SeveralRowsUseWhatIsResidentAndTheLargestInputsOfEach) {
   std::vector<float> x = drawn_inputs(random_, 2);
-  x[3] = x[kChannels + 3] = 0;
-  Predictor largest("predictor", "top-k", operators(), {{"sparsity", 0.5, "test"}});
-  std::vector<uint32_t> expected = predict(largest, 1, x);
+  x[3] = x[kStreamChannels + 3] = 0;
+  Predictor largest("predictor", "top-k", grouped_operators(), {{"sparsity", 0.5, "test"}});
+  std::vector<uint32_t> expected = predicted_channels(largest, 1, x);
   for (uint32_t channel = 0; channel < kKept; ++channel) {
     if (channel != 3 && std::ranges::count(expected, channel) == 0) expected.push_back(channel);
   }
   std::ranges::sort(expected);
-  EXPECT_EQ(predict(predictor_, 1, x), expected);
+  EXPECT_EQ(predicted_channels(predictor_, 1, x), expected);
 }
 
 TEST_F(CacheAwareMask, ReadsNothingAheadUnlessAsked) {
   const std::vector<float> x = drawn_inputs(random_);
-  (void)predict(predictor_, 2, x);
+  (void)predicted_channels(predictor_, 2, x);
   look_ahead(predictor_, 1, x);
   EXPECT_THAT(predictor_.wishes, IsEmpty());
 }
@@ -244,7 +244,7 @@ TEST_F(MissingAhead, TheFirstMissingChannelsAreReadAndUsed) {
   std::vector<float> x = drawn_inputs(random_);
   look_ahead(predictor_, 2, x);
   EXPECT_THAT(predictor_.wishes, IsEmpty());  // nothing was read yet
-  const auto read = static_cast<uint32_t>(predict(predictor_, 1, x).size()) - kKept;
+  const auto read = static_cast<uint32_t>(predicted_channels(predictor_, 1, x).size()) - kKept;
   ASSERT_GE(read, 2u);
   look_ahead(predictor_, 2, x);
   ASSERT_EQ(predictor_.wishes.size(), 1u);
@@ -254,10 +254,10 @@ TEST_F(MissingAhead, TheFirstMissingChannelsAreReadAndUsed) {
   for (uint32_t i = 0; i < first.size(); ++i) first[i] = kKept + i;
   EXPECT_EQ(predictor_.wishes[0].neurons, first);
   for (const uint32_t channel : first) x[channel] = 1e-3F;
-  EXPECT_THAT(first, IsSubsetOf(predict(predictor_, 1, x)));
+  EXPECT_THAT(first, IsSubsetOf(predicted_channels(predictor_, 1, x)));
   // The prefetch was for one pass.
   for (const uint32_t channel : first) x[channel] = 0;
-  EXPECT_THAT(predict(predictor_, 1, x), testing::Not(testing::Contains(first[0])));
+  EXPECT_THAT(predicted_channels(predictor_, 1, x), testing::Not(testing::Contains(first[0])));
 }
 
 }  // namespace

@@ -15,8 +15,6 @@ namespace tierd {
 namespace {
 
 using Cache = Plugged<tierd_cache_1>;
-constexpr uint8_t kKeep = TIERD_VERDICT_KEEP;
-constexpr uint8_t kBypass = TIERD_VERDICT_BYPASS;
 
 // An embedding that shares the head's edition, two sites of layers, a head.
 const std::vector<TestSite> kTied = {{6, 100, true, 3}, {10, 100}, {4, 300}, {6, 100}};

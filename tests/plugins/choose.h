@@ -12,6 +12,11 @@
 
 namespace tierd {
 
+// Returns a setting of a parameter that takes whole numbers.
+inline Setting integer(const char* key, int64_t value) {
+  return {key, value, "test"};
+}
+
 inline StrategyChoice choose(const std::string& kind, const std::string& name,
                              const std::vector<Setting>& settings = {}) {
   StrategyChoice choice;

@@ -10,19 +10,18 @@ namespace {
 using testing::ElementsAre;
 using Cache = Plugged<tierd_cache_1>;
 
-constexpr uint16_t kNoLayer = TIERD_NO_LAYER;
-constexpr uint64_t kLayer = 4 * 100 + 2 * 300;
-constexpr uint64_t kHead = 6 * 100;
+constexpr uint64_t kLayerBytes = 4 * 100 + 2 * 300;
+constexpr uint64_t kHeadBytes = 6 * 100;
 constexpr uint64_t kMuch = 1 << 20;
 
 // An embedding, three layers of two sites, a head. Edition 0 is the embedding's unless it is tied.
-std::vector<TestSite> model(bool tied) {
-  std::vector<TestSite> sites = {{.n = 6, .slot_bytes = 100, .given = true, .layer = kNoLayer}};
+std::vector<TestSite> model_of_three_layers(bool tied) {
+  std::vector<TestSite> sites = {{.n = 6, .slot_bytes = 100, .given = true, .layer = TIERD_NO_LAYER}};
   for (uint16_t layer = 0; layer < 3; ++layer) {
     sites.push_back({.n = 4, .slot_bytes = 100, .layer = layer});
     sites.push_back({.n = 2, .slot_bytes = 300, .layer = layer});
   }
-  sites.push_back({.n = 6, .slot_bytes = 100, .layer = kNoLayer});
+  sites.push_back({.n = 6, .slot_bytes = 100, .layer = TIERD_NO_LAYER});
   if (tied) sites.front().shares = 7;
   return sites;
 }
@@ -38,7 +37,8 @@ TestMachine alone() {
 class MapOf {
  public:
   explicit MapOf(const TestMachine& machine, const std::vector<Setting>& settings = {}, bool tied = false)
-      : sites_(model(tied)), cache("cache", "layer-map", sites_, settings, {}, {}, 1, machine) {}
+      : sites_(model_of_three_layers(tied)),
+        cache("cache", "layer-map", sites_, settings, {}, {}, 1, machine) {}
 
   // Returns the slots of each edition.
   std::vector<uint32_t> share(uint64_t bytes) {
@@ -81,29 +81,29 @@ class MapOf {
 TEST(LayerMap, OneMemoryKeepsTheFirstLayersWhole) {
   MapOf map(alone());
   EXPECT_THAT(map.share(0), ElementsAre(0, 0, 0, 0, 0, 0, 0, 0));
-  EXPECT_THAT(map.share(kLayer), ElementsAre(0, 4, 2, 0, 0, 0, 0, 0));
-  EXPECT_THAT(map.share(2 * kLayer), ElementsAre(0, 4, 2, 4, 2, 0, 0, 0));
+  EXPECT_THAT(map.share(kLayerBytes), ElementsAre(0, 4, 2, 0, 0, 0, 0, 0));
+  EXPECT_THAT(map.share(2 * kLayerBytes), ElementsAre(0, 4, 2, 4, 2, 0, 0, 0));
   EXPECT_EQ(map.cache.metrics.at("layers.dram"), 2);
-  EXPECT_THAT(map.share(3 * kLayer + kHead), ElementsAre(0, 4, 2, 4, 2, 4, 2, 6));
+  EXPECT_THAT(map.share(3 * kLayerBytes + kHeadBytes), ElementsAre(0, 4, 2, 4, 2, 4, 2, 6));
   EXPECT_THAT(map.share(kMuch), map.all());
 }
 
 // The embedding gets rows from bytes that are too few for another layer or for the head.
 TEST(LayerMap, TheEmbeddingHasWhatLayersLeave) {
   MapOf map(alone());
-  EXPECT_THAT(map.share(kLayer - 1), ElementsAre(6, 0, 0, 0, 0, 0, 0, 0));
-  EXPECT_THAT(map.share(kLayer + 399), ElementsAre(3, 4, 2, 0, 0, 0, 0, 0));
-  EXPECT_THAT(map.share(3 * kLayer + kHead + 200), ElementsAre(2, 4, 2, 4, 2, 4, 2, 6));
+  EXPECT_THAT(map.share(kLayerBytes - 1), ElementsAre(6, 0, 0, 0, 0, 0, 0, 0));
+  EXPECT_THAT(map.share(kLayerBytes + 399), ElementsAre(3, 4, 2, 0, 0, 0, 0, 0));
+  EXPECT_THAT(map.share(3 * kLayerBytes + kHeadBytes + 200), ElementsAre(2, 4, 2, 4, 2, 4, 2, 6));
   MapOf tied(alone(), {}, true);
-  EXPECT_THAT(tied.share(3 * kLayer - 1), ElementsAre(4, 2, 4, 2, 0, 0, 0)) << "it is the head";
-  EXPECT_THAT(tied.share(3 * kLayer + kHead), tied.all());
+  EXPECT_THAT(tied.share(3 * kLayerBytes - 1), ElementsAre(4, 2, 4, 2, 0, 0, 0)) << "it is the head";
+  EXPECT_THAT(tied.share(3 * kLayerBytes + kHeadBytes), tied.all());
 }
 
 TEST(LayerMap, AMemoryBelowKeepsTheLayersThatFollow) {
   MapOf gpu(machine(2));
-  EXPECT_THAT(gpu.share(kLayer + 199), ElementsAre(1, 4, 2, 0, 0, 0, 0, 0));
-  MapOf dram(machine(1, kLayer + 199));
-  EXPECT_THAT(dram.share(kLayer), ElementsAre(0, 0, 0, 4, 2, 0, 0, 0));
+  EXPECT_THAT(gpu.share(kLayerBytes + 199), ElementsAre(1, 4, 2, 0, 0, 0, 0, 0));
+  MapOf dram(machine(1, kLayerBytes + 199));
+  EXPECT_THAT(dram.share(kLayerBytes), ElementsAre(0, 0, 0, 4, 2, 0, 0, 0));
   EXPECT_EQ(dram.cache.metrics.at("layers.gpu"), 1);
   EXPECT_EQ(dram.cache.metrics.at("layers.dram"), 1);
   EXPECT_THAT(dram.share(kMuch), ElementsAre(5, 0, 0, 4, 2, 4, 2, 6));
@@ -117,7 +117,7 @@ TEST(LayerMap, TheMapMayBeGiven) {
   const std::vector<Setting> given = {{"layers", std::string("gpu=1, dram=1"), "test"}};
   MapOf gpu(machine(2), given);
   EXPECT_THAT(gpu.share(kMuch), ElementsAre(6, 4, 2, 0, 0, 0, 0, 0));
-  EXPECT_THAT(gpu.share(kLayer - 1), ElementsAre(6, 0, 0, 0, 0, 0, 0, 0)) << "less, where less fits";
+  EXPECT_THAT(gpu.share(kLayerBytes - 1), ElementsAre(6, 0, 0, 0, 0, 0, 0, 0)) << "less, where less fits";
   MapOf dram(machine(1, kMuch), given);
   EXPECT_THAT(dram.share(kMuch), ElementsAre(0, 0, 0, 4, 2, 0, 0, 0));
   MapOf none(machine(2), {{"layers", std::string("gpu=0"), "test"}});
@@ -153,14 +153,13 @@ TEST(LayerMap, AMapThatMeansNothingIsRefused) {
 }
 
 TEST(LayerMap, FillsItsLayersAndLetsTheOthersPass) {
-  MapOf map(machine(1, kLayer));
-  map.share(kLayer);
+  MapOf map(machine(1, kLayerBytes));
+  map.share(kLayerBytes);
   ASSERT_EQ(map.cache.table.fill(map.cache.self), TIERD_OK);
   ASSERT_EQ(map.cache.wishes.size(), 2u);
   EXPECT_EQ(map.cache.wishes[0].edition, 3u);
   EXPECT_THAT(*map.cache.wishes[0].neurons, ElementsAre(0, 1, 2, 3));
   EXPECT_EQ(map.cache.wishes[1].edition, 4u);
-  constexpr uint8_t kKeep = TIERD_VERDICT_KEEP, kBypass = TIERD_VERDICT_BYPASS;
   EXPECT_THAT(admit(map.cache, 3, {0, 3}, 2).verdicts, ElementsAre(kKeep, kKeep));
   EXPECT_THAT(admit(map.cache, 1, {0, 3}, 0).verdicts, ElementsAre(kBypass, kBypass)) << "it is above";
   EXPECT_THAT(admit(map.cache, 5, {0, 3}, 0).verdicts, ElementsAre(kBypass, kBypass));
@@ -168,16 +167,16 @@ TEST(LayerMap, FillsItsLayersAndLetsTheOthersPass) {
 
 // When the GPU gives up a layer, the memory below keeps it and evicts its own last layer.
 TEST(LayerMap, MovesWithTheBudgets) {
-  MapOf dram(machine(1, 2 * kLayer));
-  EXPECT_THAT(dram.share(kLayer), ElementsAre(0, 0, 0, 0, 0, 4, 2, 0));
+  MapOf dram(machine(1, 2 * kLayerBytes));
+  EXPECT_THAT(dram.share(kLayerBytes), ElementsAre(0, 0, 0, 0, 0, 4, 2, 0));
   const uint32_t all[] = {0, 1, 2, 3};
   dram.cache.table.landed(dram.cache.self, 5, all, 4);
   dram.cache.table.landed(dram.cache.self, 6, all, 2);
-  dram.cache.set_bytes(2, kLayer);
+  dram.cache.set_bytes(2, kLayerBytes);
   std::vector<uint32_t> slots = dram.all();
   std::vector<tierd_neuron> victims(6);
   tierd_victims_out out{6, 0, victims.data()};
-  ASSERT_EQ(dram.cache.table.resize(dram.cache.self, kLayer, slots.data(), &out), TIERD_OK);
+  ASSERT_EQ(dram.cache.table.resize(dram.cache.self, kLayerBytes, slots.data(), &out), TIERD_OK);
   EXPECT_THAT(slots, ElementsAre(0, 0, 0, 4, 2, 0, 0, 0));
   EXPECT_EQ(out.n, 6u);
   EXPECT_EQ(victims[0].edition, 5u);
@@ -194,7 +193,7 @@ TEST(LayerMap, TakesAnothersSlotsAtFirst) {
   EXPECT_EQ(map.resplit(), 1u);
   slots = map.all();
   tierd_victims_out nobody{};
-  ASSERT_EQ(map.cache.table.resize(map.cache.self, kLayer, slots.data(), &nobody), TIERD_OK);
+  ASSERT_EQ(map.cache.table.resize(map.cache.self, kLayerBytes, slots.data(), &nobody), TIERD_OK);
   EXPECT_THAT(slots, ElementsAre(0, 4, 2, 0, 0, 0, 0, 0));
   EXPECT_EQ(map.resplit(), 0u);
 }
@@ -206,16 +205,17 @@ TEST(LayerMap, EachUnitHasItsNeuronsOfALayer) {
     map.cache.home = [](uint32_t, uint32_t neuron) { return neuron % 2; };
   };
   const std::vector<TestMemory> memories = {
-      {"dram", 0, 0, false}, {"gpu", 1, kLayer / 2}, {"gpu", 1, kLayer}};
+      {"dram", 0, 0, false}, {"gpu", 1, kLayerBytes / 2}, {"gpu", 1, kLayerBytes}};
   MapOf first({memories, 2});
   place(first);
-  EXPECT_THAT(first.share(kLayer / 2), ElementsAre(0, 2, 1, 0, 0, 0, 0, 0));
+  EXPECT_THAT(first.share(kLayerBytes / 2), ElementsAre(0, 2, 1, 0, 0, 0, 0, 0));
   MapOf second({memories, 3});
   place(second);
-  EXPECT_THAT(second.share(kLayer), ElementsAre(0, 2, 1, 2, 1, 0, 0, 0));
+  EXPECT_THAT(second.share(kLayerBytes), ElementsAre(0, 2, 1, 2, 1, 0, 0, 0));
   MapOf below({memories, 1});
   place(below);
-  EXPECT_THAT(below.share(kLayer / 2 + 100), ElementsAre(1, 0, 0, 2, 1, 0, 0, 0)) << "the first one's half";
+  EXPECT_THAT(below.share(kLayerBytes / 2 + 100), ElementsAre(1, 0, 0, 2, 1, 0, 0, 0))
+      << "the first one's half";
 }
 
 TEST(LayerMap, WishesForTheNextLayersOverTheBorderOfTheStep) {

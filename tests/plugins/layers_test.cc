@@ -12,7 +12,6 @@ using testing::IsEmpty;
 using testing::SizeIs;
 using Cache = Plugged<tierd_cache_1>;
 
-constexpr uint16_t kNoLayer = TIERD_NO_LAYER;
 constexpr uint32_t kLayers = 5;
 constexpr uint64_t kWhole = 4 * 100;  // of a layer, used whole by each step
 constexpr uint64_t kInPart = 2 * (300 + 150);
@@ -30,14 +29,14 @@ constexpr uint32_t lower_of(uint32_t layer) {
 
 // An embedding tied to the head, and layers with one site that is used whole and one of neurons with a lower
 // edition.
-std::vector<TestSite> model() {
+std::vector<TestSite> model_of_two_editions() {
   std::vector<TestSite> sites = {
-      {.n = 6, .slot_bytes = 100, .given = true, .shares = 2 * kLayers + 1, .layer = kNoLayer}};
+      {.n = 6, .slot_bytes = 100, .given = true, .shares = 2 * kLayers + 1, .layer = TIERD_NO_LAYER}};
   for (uint16_t layer = 0; layer < kLayers; ++layer) {
     sites.push_back({.n = 4, .slot_bytes = 100, .layer = layer});
     sites.push_back({.n = 2, .slot_bytes = 300, .axis = TIERD_AXIS_NEURON, .layer = layer, .lower = {150}});
   }
-  sites.push_back({.n = 6, .slot_bytes = 100, .layer = kNoLayer});
+  sites.push_back({.n = 6, .slot_bytes = 100, .layer = TIERD_NO_LAYER});
   return sites;
 }
 
@@ -72,15 +71,11 @@ class LayersCache {
   std::vector<uint32_t> neurons_of_wish(size_t i) const { return *cache.wishes[i].neurons; }
 
  private:
-  const std::vector<TestSite> sites_ = model();
+  const std::vector<TestSite> sites_ = model_of_two_editions();
 
  public:
   Cache cache;
 };
-
-Setting integer(const char* key, int64_t value) {
-  return {key, value, "test"};
-}
 
 TEST(Layers, TheFirstLayersStay) {
   LayersCache layers({});

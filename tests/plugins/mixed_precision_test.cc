@@ -18,11 +18,11 @@ namespace {
 using Quantizer = Plugged<tierd_levels_1>;
 using Cache = Plugged<tierd_cache_1>;
 using Set = std::set<uint32_t>;
-constexpr uint32_t kNeurons = 100;
+constexpr uint32_t kNetworkNeurons = 100;
 
 // Attention, and a network in three editions: 1, then 2 and 3.
 std::vector<TestSite> sites() {
-  TestSite network{kNeurons, 16, false, TIERD_NO_SITE, TIERD_AXIS_NEURON};
+  TestSite network{kNetworkNeurons, 16, false, TIERD_NO_SITE, TIERD_AXIS_NEURON};
   network.lower = {8, 4};
   return {{10, 100}, network};
 }
@@ -100,11 +100,11 @@ TEST(QuantizerMixed, NeuronsNearABorderKeepTheirEdition) {
     settings.push_back({"margin", margin, "test"});
     Quantizer mixed("quantizer", "mixed", sites(), settings);
     std::map<uint32_t, uint8_t> before;
-    std::vector<float> scores(kNeurons);
+    std::vector<float> scores(kNetworkNeurons);
     uint32_t moved = 0;
     for (uint32_t token = 0; token < 40; ++token) {
       for (float& score : scores) score = 0.8F * score + 0.3F * random.symmetric();
-      std::vector<uint32_t> active(kNeurons);
+      std::vector<uint32_t> active(kNetworkNeurons);
       std::iota(active.begin(), active.end(), 0u);
       std::stable_sort(active.begin(), active.end(),
                        [&](uint32_t a, uint32_t b) { return scores[a] > scores[b]; });
@@ -193,9 +193,9 @@ TEST(QuantizerMixed, OneEditionForAllNeedsNoScores) {
 }
 
 // The kernel's calls for one network's memory, one edition after the other.
-class Network {
+class EditionsMemory {
  public:
-  explicit Network(uint32_t slots)
+  explicit EditionsMemory(uint32_t slots)
       : cache_("cache", "atu", sites()), slots_{{kBest, slots}, {kMiddle, slots}, {kLeast, 2 * slots}} {
     cache_.evictable = [this](uint32_t edition, uint32_t neuron) {
       return resident[edition].count(neuron) != 0 && pinned_[edition].count(neuron) == 0 ? 1 : 0;
@@ -220,8 +220,8 @@ class Network {
       tierd_set_view view = set_of(cache_, edition, used);
       view.rows = rows;
       EXPECT_EQ(cache_.table.touch(cache_.self, &view), TIERD_OK);
-      std::vector<tierd_neuron> room(kNeurons);
-      tierd_victims_out out{kNeurons, 0, room.data()};
+      std::vector<tierd_neuron> room(kNetworkNeurons);
+      tierd_victims_out out{kNetworkNeurons, 0, room.data()};
       EXPECT_EQ(cache_.table.expire(cache_.self, edition, &out), TIERD_OK);
       std::vector<uint32_t> leaving;
       for (uint32_t i = 0; i < out.n; ++i) leaving.push_back(room[i].neuron);
@@ -265,9 +265,10 @@ class Network {
 };
 
 std::map<uint32_t, Set> draw_token(Random& random, uint32_t of_edition) {
-  std::vector<uint32_t> all(kNeurons);
+  std::vector<uint32_t> all(kNetworkNeurons);
   std::iota(all.begin(), all.end(), 0u);
-  for (uint32_t i = 0; i < kNeurons; ++i) std::swap(all[i], all[i + random.below(kNeurons - i)]);
+  for (uint32_t i = 0; i < kNetworkNeurons; ++i)
+    std::swap(all[i], all[i + random.below(kNetworkNeurons - i)]);
   std::map<uint32_t, Set> token;
   uint32_t at = 0;
   for (const uint32_t edition : {kBest, kMiddle, kLeast}) {
@@ -278,7 +279,7 @@ std::map<uint32_t, Set> draw_token(Random& random, uint32_t of_edition) {
 
 TEST(CacheAtu, HoldsExactlyTheLastTokensNeurons) {
   Random random(11);
-  Network network(8);
+  EditionsMemory network(8);
   std::map<uint32_t, Set> before;
   for (uint32_t token = 0; token < 200; ++token) {
     const std::map<uint32_t, Set> active = draw_token(random, 8);
@@ -294,7 +295,7 @@ TEST(CacheAtu, HoldsExactlyTheLastTokensNeurons) {
 
 TEST(CacheAtu, WhatDoesNotFitPassesThrough) {
   Random random(12);
-  Network network(5);
+  EditionsMemory network(5);
   for (uint32_t token = 0; token < 100; ++token) {
     const std::map<uint32_t, Set> active = draw_token(random, 8);
     network.pass(active);
@@ -306,7 +307,7 @@ TEST(CacheAtu, WhatDoesNotFitPassesThrough) {
 }
 
 TEST(CacheAtu, ANeuronThatRanksOtherwiseChangesItsEdition) {
-  Network network(8);
+  EditionsMemory network(8);
   EXPECT_EQ(network.pass({{kBest, {1, 2}}, {kLeast, {3, 4}}}), 4u);
   EXPECT_EQ(network.pass({{kBest, {1, 3}}, {kLeast, {2, 4}}}), 2u);
   EXPECT_EQ(network.resident, (std::map<uint32_t, Set>{{kBest, {1, 3}}, {kLeast, {2, 4}}}));
@@ -318,7 +319,7 @@ TEST(CacheAtu, EditionsHaveRoomAsTheyNeed) {
   const uint64_t whole = 10 * 100;
   const uint64_t bytes = whole + 20 * 16 + 20 * 8 + 40 * 4;
   const auto share = [&] {
-    std::vector<uint32_t> slots = {10, kNeurons, kNeurons, kNeurons};
+    std::vector<uint32_t> slots = {10, kNetworkNeurons, kNetworkNeurons, kNetworkNeurons};
     EXPECT_EQ(cache.table.share(cache.self, bytes, slots.data()), TIERD_OK);
     EXPECT_LE(uint64_t{slots[0]} * 100 + slots[1] * 16 + slots[2] * 8 + slots[3] * 4, bytes);
     return slots;

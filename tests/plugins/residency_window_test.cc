@@ -18,14 +18,10 @@ using Set = std::set<uint32_t>;
 constexpr uint8_t kNeuronAxis = TIERD_AXIS_NEURON;
 constexpr uint32_t kNeurons = 200;
 // Attention, a network, and a head whose edition the embedding shares.
-const std::vector<TestSite> kSites = {
+const std::vector<TestSite> kModelSites = {
     {6, 100, true, 3}, {10, 100}, {kNeurons, 10, false, TIERD_NO_SITE, kNeuronAxis}, {6, 100}};
 // Edition numbers.
-constexpr uint32_t kAttention = 0, kNetwork = 1, kHead = 2;
-
-Setting integer(const char* key, int64_t value) {
-  return {key, value, "test"};
-}
+constexpr uint32_t kAttentionEdition = 0, kNetworkEdition = 1, kHeadEdition = 2;
 
 // A network's memory as the kernel manages it.
 class Network {
@@ -97,8 +93,8 @@ class Network {
 // A single network.
 struct Memory {
   Memory(int64_t k, uint32_t room, bool unused = false)
-      : cache("cache", "residency-window", kSites, {integer("k", k), {"unused", unused, "test"}}),
-        network(cache, kNetwork, room) {
+      : cache("cache", "residency-window", kModelSites, {integer("k", k), {"unused", unused, "test"}}),
+        network(cache, kNetworkEdition, room) {
     cache.evictable = [this](uint32_t, uint32_t neuron) { return network.evictable(neuron) ? 1 : 0; };
   }
   Set pass(const Set& active) { return network.pass(active); }
@@ -175,7 +171,7 @@ class Networks {
   Random random_{5};
 };
 
-Set draw(Random& random) {
+Set draw_active(Random& random) {
   Set active;
   for (uint32_t i = 0; i < kNeurons; ++i) {
     // Some neurons fire often.
@@ -193,7 +189,7 @@ TEST(ResidencyWindow, KeepsTheUnionOfTheLastTokensAndReadsWhatIsNewToIt) {
       Set held;
       for (const Set& set : window) held.insert(set.begin(), set.end());
       ASSERT_EQ(memory.network.resident, held) << "k " << k << " token " << token;
-      const Set active = draw(random);
+      const Set active = draw_active(random);
       Set fresh;
       std::set_difference(active.begin(), active.end(), held.begin(), held.end(),
                           std::inserter(fresh, fresh.end()));
@@ -208,7 +204,7 @@ TEST(ResidencyWindow, KeepsTheUnionOfTheLastTokensAndReadsWhatIsNewToIt) {
 TEST(ResidencyWindow, ShrinksByItselfWhereRoomIsShort) {
   Random random(9);
   std::vector<Set> tokens;
-  for (int token = 0; token < 60; ++token) tokens.push_back(draw(random));
+  for (int token = 0; token < 60; ++token) tokens.push_back(draw_active(random));
   uint64_t read_before = UINT64_MAX;
   double k_before = 0;
   for (const uint32_t slots : {20u, 50u, 80u, kNeurons}) {
@@ -239,7 +235,7 @@ TEST(ResidencyWindow, TheOldestMakeRoomFirst) {
 }
 
 TEST(ResidencyWindow, WhatIsUsedWholeStaysFirst) {
-  Cache cache("cache", "residency-window", kSites);
+  Cache cache("cache", "residency-window", kModelSites);
   const auto share = [&](uint64_t bytes) {
     std::vector<uint32_t> slots = {10, kNeurons, 6};
     EXPECT_EQ(cache.table.share(cache.self, bytes, slots.data()), TIERD_OK);
@@ -250,14 +246,14 @@ TEST(ResidencyWindow, WhatIsUsedWholeStaysFirst) {
   EXPECT_EQ(share(2000), (std::vector<uint32_t>{10, 40, 6}));
   ASSERT_EQ(cache.table.fill(cache.self), TIERD_OK);
   ASSERT_EQ(cache.wishes.size(), 2u);
-  EXPECT_EQ(cache.wishes[0].edition, kAttention);
+  EXPECT_EQ(cache.wishes[0].edition, kAttentionEdition);
   EXPECT_EQ(cache.wishes[0].neurons->size(), 10u);
-  EXPECT_EQ(cache.wishes[1].edition, kHead);
+  EXPECT_EQ(cache.wishes[1].edition, kHeadEdition);
   EXPECT_EQ(share(1 << 20), (std::vector<uint32_t>{10, kNeurons, 6}));
-  Cache bounded("cache", "residency-window", kSites, {{"most", 0.25, "test"}});
+  Cache bounded("cache", "residency-window", kModelSites, {{"most", 0.25, "test"}});
   std::vector<uint32_t> slots = {10, kNeurons, 6};
   EXPECT_EQ(bounded.table.share(bounded.self, 1 << 20, slots.data()), TIERD_OK);
-  EXPECT_EQ(slots[kNetwork], kNeurons / 4);
+  EXPECT_EQ(slots[kNetworkEdition], kNeurons / 4);
 }
 
 TEST(ResidencyWindow, WhoCannotLeaveNowStaysAndLeavesLater) {
@@ -280,7 +276,7 @@ TEST(ResidencyWindow, GuessesThatWereWrongLeaveNoTrace) {
   std::deque<Set> window;
   for (int step = 0; step < 60; ++step) {
     std::vector<Set> rows;
-    for (uint32_t r = 0; r < 1 + random.below(5); ++r) rows.push_back(draw(random));
+    for (uint32_t r = 0; r < 1 + random.below(5); ++r) rows.push_back(draw_active(random));
     const uint32_t kept = 1 + random.below(static_cast<uint32_t>(rows.size()));
     memory.network.rows(rows);
     if (rows.size() > 1) {

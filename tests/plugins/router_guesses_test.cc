@@ -6,7 +6,7 @@
 namespace tierd {
 namespace {
 
-constexpr uint32_t kSites = 4;
+constexpr uint32_t kRouters = 4;
 
 // Predicts two experts, `right` of which are used. Returns whether they were to be prefetched.
 bool pass(GuessRecord& record, uint32_t site, uint32_t right, uint32_t rows = 1) {
@@ -26,47 +26,47 @@ bool pass(GuessRecord& record, uint32_t site, uint32_t right, uint32_t rows = 1)
 }
 
 TEST(GuessRecord, BeginsByReadingAheadAndEndsWhereTooFewAreRight) {
-  GuessRecord record(kSites, 0.85);
+  GuessRecord record(kRouters, 0.85);
   EXPECT_TRUE(pass(record, 0, 1));
   uint32_t passes = 1;
-  while (pass(record, passes % kSites, 1)) ++passes;
-  EXPECT_LE(passes, 2 * kSites) << "two tokens of guesses that are half right";
+  while (pass(record, passes % kRouters, 1)) ++passes;
+  EXPECT_LE(passes, 2 * kRouters) << "two tokens of guesses that are half right";
   EXPECT_LT(record.share_of(1), 0.85);
 }
 
 TEST(GuessRecord, GoesOnWhereEnoughAreRight) {
-  GuessRecord record(kSites, 0.85);
-  for (uint32_t i = 0; i < 100; ++i) EXPECT_TRUE(pass(record, i % kSites, i % 10 == 0 ? 1 : 2)) << i;
+  GuessRecord record(kRouters, 0.85);
+  for (uint32_t i = 0; i < 100; ++i) EXPECT_TRUE(pass(record, i % kRouters, i % 10 == 0 ? 1 : 2)) << i;
   EXPECT_NEAR(record.share_of(1), 0.95, 0.02);
 }
 
 TEST(GuessRecord, EachSiteIsJudgedForItself) {
-  GuessRecord record(kSites, 0.85);
-  for (uint32_t i = 0; i < 400; ++i) pass(record, i % kSites, i % kSites == 0 ? 0 : 2);
+  GuessRecord record(kRouters, 0.85);
+  for (uint32_t i = 0; i < 400; ++i) pass(record, i % kRouters, i % kRouters == 0 ? 0 : 2);
   EXPECT_FALSE(pass(record, 0, 0));
-  for (uint32_t site = 1; site < kSites; ++site) EXPECT_TRUE(pass(record, site, 2)) << site;
+  for (uint32_t site = 1; site < kRouters; ++site) EXPECT_TRUE(pass(record, site, 2)) << site;
 }
 
 // The text may change, so predictions are judged even while nothing is prefetched.
 TEST(GuessRecord, ComesBack) {
-  GuessRecord record(kSites, 0.85);
-  for (uint32_t i = 0; i < 200; ++i) pass(record, i % kSites, 0);
+  GuessRecord record(kRouters, 0.85);
+  for (uint32_t i = 0; i < 200; ++i) pass(record, i % kRouters, 0);
   EXPECT_FALSE(pass(record, 0, 2));
-  for (uint32_t i = 0; i < 400; ++i) pass(record, i % kSites, 2);
+  for (uint32_t i = 0; i < 400; ++i) pass(record, i % kRouters, 2);
   EXPECT_TRUE(pass(record, 0, 2));
 }
 
 // The rows of a prompt use most experts together, so prompts say nothing about decoding.
 TEST(GuessRecord, PassesOfSeveralRowsAreJudgedApart) {
-  GuessRecord record(kSites, 0.85);
-  for (uint32_t i = 0; i < 100; ++i) pass(record, i % kSites, 0);
+  GuessRecord record(kRouters, 0.85);
+  for (uint32_t i = 0; i < 100; ++i) pass(record, i % kRouters, 0);
   EXPECT_TRUE(pass(record, 0, 2, 16));
-  for (uint32_t i = 0; i < 100; ++i) pass(record, i % kSites, 2, 16);
+  for (uint32_t i = 0; i < 100; ++i) pass(record, i % kRouters, 2, 16);
   EXPECT_FALSE(pass(record, 0, 0));
 }
 
 TEST(GuessRecord, AllOfThemAreRightWhereAllAreUsed) {
-  GuessRecord record(kSites, 1);
+  GuessRecord record(kRouters, 1);
   record.guess(0, {2, 5});
   tierd_set_view all = {};
   all.size = sizeof all;
@@ -78,7 +78,7 @@ TEST(GuessRecord, AllOfThemAreRightWhereAllAreUsed) {
 }
 
 TEST(GuessRecord, WhatWasNotGuessedIsNotJudged) {
-  GuessRecord record(kSites, 1);
+  GuessRecord record(kRouters, 1);
   tierd_set_view truth = {};
   truth.size = sizeof truth;
   truth.rows = 1;

@@ -304,6 +304,10 @@ tierd_set_view set_of(const Plugged<Table>& plugged, uint32_t edition, const std
   return view;
 }
 
+// Verdicts of a cache.
+inline constexpr uint8_t kKeep = TIERD_VERDICT_KEEP;
+inline constexpr uint8_t kBypass = TIERD_VERDICT_BYPASS;
+
 // A cache's answer about missing neurons.
 struct Admitted {
   std::vector<uint8_t> verdicts;
