@@ -6,11 +6,10 @@
 #include <vector>
 
 #include "core/base/random.h"
+#include "tests/flash/block.h"
 
 namespace tierd {
 namespace {
-
-constexpr uint64_t kBlock = 4096;
 
 TEST(BounceBuffer, NoneGivesNothing) {
   BounceBuffer none;

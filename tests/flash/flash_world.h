@@ -19,11 +19,10 @@
 #include "core/agent/pool.h"
 #include "core/base/checksum.h"
 #include "core/base/random.h"
+#include "tests/flash/block.h"
 #include "tiers/flash/device.h"
 
 namespace tierd {
-
-inline constexpr uint64_t kBlock = 4096;
 
 struct FreeMemory {
   void operator()(std::byte* memory) const { std::free(memory); }

@@ -7,11 +7,10 @@
 #include <vector>
 
 #include "core/base/random.h"
+#include "tests/flash/block.h"
 
 namespace tierd {
 namespace {
-
-constexpr uint64_t kBlock = 4096;
 
 // Units whose destinations are only addresses: nothing is written there.
 class Units {

@@ -183,7 +183,7 @@ TEST(GgufReader, JoinsShardsAndRefusesWhatDoesNotBelongTogether) {
   EXPECT_THAT(refused(folder.write("zero.gguf", first.bytes())), HasSubstr("\"split.count\": found 0"));
 }
 
-struct Hostile {
+struct HostileGguf {
   Code code;
   std::string expected;  // part of the message
   std::function<void(GgufBuilder&)> spoil;
@@ -191,9 +191,9 @@ struct Hostile {
 
 constexpr uint64_t kHuge = UINT64_MAX;
 
-const std::vector<Hostile>& hostile_headers() {
+const std::vector<HostileGguf>& hostile_headers() {
   using B = GgufBuilder;
-  static const std::vector<Hostile> cases = {
+  static const std::vector<HostileGguf> cases = {
       {Code::corrupt, "offset 4: GGUF version 0", [](B& b) { b.version = 0; }},
       {Code::unsupported, "offset 4: GGUF version 1", [](B& b) { b.version = 1; }},
       {Code::unsupported, "offset 4: GGUF version 4", [](B& b) { b.version = 4; }},
@@ -236,10 +236,10 @@ const std::vector<Hostile>& hostile_headers() {
   return cases;
 }
 
-const std::vector<Hostile>& hostile_tensors() {
+const std::vector<HostileGguf>& hostile_tensors() {
   using B = GgufBuilder;
   static const auto up = [](B& b) -> B::Tensor& { return b.tensor("blk.0.ffn_up.weight"); };
-  static const std::vector<Hostile> cases = {
+  static const std::vector<HostileGguf> cases = {
       {Code::corrupt, "tensor \"blk.0.ffn_gate.weight\": occurs twice",
        [](B& b) { up(b).name = "blk.0.ffn_gate.weight"; }},
       {Code::corrupt, "name is 65 bytes long", [](B& b) { up(b).name = std::string(65, 'n'); }},
@@ -345,9 +345,9 @@ TEST(GgufReader, TakesApartWhatHoldsAllExperts) {
   EXPECT_THAT(values("layers.0.router"), testing::AllOf(testing::SizeIs(64), testing::Each(4.0f)));
 }
 
-const std::vector<Hostile>& hostile_models() {
+const std::vector<HostileGguf>& hostile_models() {
   using B = GgufBuilder;
-  static const std::vector<Hostile> cases = {
+  static const std::vector<HostileGguf> cases = {
       {Code::corrupt, "\"general.architecture\": missing", [](B& b) { b.drop("general.architecture"); }},
       {Code::unsupported,
        "\"general.architecture\": \"gemma\", supported are llama, qwen2, qwen3moe and olmoe",
@@ -430,9 +430,9 @@ const std::vector<Hostile>& hostile_models() {
   return cases;
 }
 
-void expect_refused(const std::vector<Hostile>& cases) {
+void expect_gguf_refused(const std::vector<HostileGguf>& cases) {
   const TempFolder folder;
-  for (const Hostile& hostile : cases) {
+  for (const HostileGguf& hostile : cases) {
     GgufBuilder builder = tiny_gguf_llama();
     hostile.spoil(builder);
     const auto source = open_source(folder.write("hostile.gguf", builder.bytes()));
@@ -445,13 +445,13 @@ void expect_refused(const std::vector<Hostile>& cases) {
 }
 
 TEST(GgufReader, RefusesHostileHeaders) {
-  expect_refused(hostile_headers());
+  expect_gguf_refused(hostile_headers());
 }
 TEST(GgufReader, RefusesHostileTensors) {
-  expect_refused(hostile_tensors());
+  expect_gguf_refused(hostile_tensors());
 }
 TEST(GgufReader, RefusesHostileModels) {
-  expect_refused(hostile_models());
+  expect_gguf_refused(hostile_models());
 }
 
 TEST(GgufReader, RefusesAFileCutAnywhere) {

@@ -18,14 +18,14 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-struct Hostile {
+struct HostileFolder {
   Code code;
   std::string expected;
   std::function<void(TinyHfModel&)> spoil;
 };
 
-void expect_refused(const std::vector<Hostile>& cases) {
-  for (const Hostile& hostile : cases) {
+void expect_folder_refused(const std::vector<HostileFolder>& cases) {
+  for (const HostileFolder& hostile : cases) {
     TinyHfModel model;
     hostile.spoil(model);
     const TempFolder folder;
@@ -45,7 +45,7 @@ std::function<void(TinyHfModel&)> key(const char* name, json value) {
 }
 
 TEST(HfFolder, RefusesHostileConfigs) {
-  expect_refused({
+  expect_folder_refused({
       {Code::corrupt, "config.json: found [], expected an object", [](auto& m) { m.config = json::array(); }},
       {Code::corrupt, "model_type: is missing", key("model_type", nullptr)},
       {Code::corrupt, "model_type: found 3, expected a string", key("model_type", 3)},
@@ -106,7 +106,7 @@ TEST(HfFolder, RefusesWhatFalconPersimmonAndPhiDoNotCompute) {
     as("falcon", {{"ffn_hidden_size", 64}})(m);
     m.weights.add_f32("transformer.h.0.self_attention.query_key_value.weight", {96, 32}, 1);
   };
-  expect_refused({
+  expect_folder_refused({
       {Code::unsupported, "alibi: only rotary", as("falcon", {{"alibi", true}})},
       {Code::unsupported, "parallel_attn: supported is true",
        as("falcon", {{"new_decoder_architecture", true}, {"parallel_attn", false}})},
@@ -129,7 +129,7 @@ TEST(HfFolder, RefusesWhatIsNoMixture) {
     changes.update(more);
     return [=](TinyHfModel& m) { m = tiny_mixture(family, changes); };
   };
-  expect_refused({
+  expect_folder_refused({
       {Code::corrupt, "num_local_experts: is missing",
        with("mixtral", kMixtral, {{"num_local_experts", nullptr}})},
       {Code::unsupported, "num_experts: found 0", with("olmoe", kOlmoe, {{"num_experts", 0}})},
@@ -177,7 +177,7 @@ TEST(HfFolder, RefusesWhatItsFamiliesDoNotCompute) {
       m.config[name] = value;
     };
   };
-  expect_refused({
+  expect_folder_refused({
       {Code::unsupported, "max_window_layers: 2 of 4", [=](auto& m) { qwen2(m, 2); }},
       {Code::corrupt, "ffn_dim: is missing", opt("ffn_dim", nullptr)},
       {Code::unsupported, "do_layer_norm_before: only true", opt("do_layer_norm_before", false)},
@@ -190,7 +190,7 @@ TEST(HfFolder, RefusesWhatItsFamiliesDoNotCompute) {
 }
 
 TEST(HfFolder, RefusesHostileWeights) {
-  expect_refused({
+  expect_folder_refused({
       {Code::unsupported, "tensor \"model.embed_tokens.weight\": dtype I32, supported are F32, F16 and BF16",
        [](auto& m) { m.weights.header["model.embed_tokens.weight"]["dtype"] = "I32"; }},
       {Code::corrupt, "tensor \"model.norm.weight\": 3 dimensions",

@@ -10,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-Result<std::vector<SafetensorsTensor>> read(const std::string& bytes) {
+Result<std::vector<SafetensorsTensor>> read_header(const std::string& bytes) {
   const TempFolder folder;
   TIERD_ASSIGN(const File file, File::open(folder.write("m.safetensors", bytes)));
   return read_safetensors_header(file);
@@ -24,7 +24,7 @@ TEST(Safetensors, ReadsAHeader) {
   b.header["empty"] = {{"dtype", "BF16"}, {"shape", {0, 3}}, {"data_offsets", {24, 24}}};
   b.header["scalar"] = {{"dtype", "I64"}, {"shape", nlohmann::json::array()}, {"data_offsets", {40, 48}}};
   b.data += "12345678";
-  const auto tensors = read(safetensors_bytes(b.header.dump() + "   ", b.data));
+  const auto tensors = read_header(safetensors_bytes(b.header.dump() + "   ", b.data));
   ASSERT_TRUE(tensors.ok()) << tensors.error().line();
   ASSERT_EQ(tensors->size(), 4u);
   EXPECT_EQ((*tensors)[0].name, "b");
@@ -36,7 +36,7 @@ TEST(Safetensors, ReadsAHeader) {
   EXPECT_EQ((*tensors)[3].bytes, 8u);
 }
 
-struct Hostile {
+struct HostileFile {
   Code code;
   std::string expected;
   std::string bytes;
@@ -54,14 +54,14 @@ std::string one(const std::string& fields) {
 TEST(Safetensors, RefusesHostileFiles) {
   const std::string f32 = R"("dtype":"F32",)";
   const std::string good = f32 + R"("shape":[4],"data_offsets":[0,16])";
-  ASSERT_TRUE(read(one(good)).ok());
+  ASSERT_TRUE(read_header(one(good)).ok());
   const std::string data(32, 'x');
   const auto two = [&](const std::string& a, const std::string& b) {
     return safetensors_bytes("{\"a\":{" + f32 + R"("shape":[4],"data_offsets":)" + a + "},\"b\":{" + f32 +
                                  R"("shape":[4],"data_offsets":)" + b + "}}",
                              data);
   };
-  const std::vector<Hostile> cases = {
+  const std::vector<HostileFile> cases = {
       {Code::corrupt, "0 bytes, too short", ""},
       {Code::corrupt, "7 bytes, too short", "1234567"},
       {Code::corrupt, "offset 0: the header's length is 18446744073709551615", with_length(UINT64_MAX, "{}")},
@@ -107,8 +107,8 @@ TEST(Safetensors, RefusesHostileFiles) {
       {Code::corrupt, "tensor \"b\" overlaps the tensor that ends", two("[0,16]", "[0,16]")},
       {Code::corrupt, "leaves a hole after the tensor that ends", two("[16,32]", "[16,32]")},
   };
-  for (const Hostile& hostile : cases) {
-    const auto result = read(hostile.bytes);
+  for (const HostileFile& hostile : cases) {
+    const auto result = read_header(hostile.bytes);
     ASSERT_FALSE(result.ok()) << hostile.expected;
     EXPECT_EQ(result.code(), hostile.code) << result.error().line();
     EXPECT_THAT(result.error().line(), HasSubstr("m.safetensors: "));
@@ -122,11 +122,11 @@ TEST(Safetensors, RefusesHoles) {
   b.add_f32("a", {4}, 1);
   b.data += "hole";
   b.add_f32("b", {4}, 1);
-  const auto between = read(b.bytes());
+  const auto between = read_header(b.bytes());
   ASSERT_FALSE(between.ok());
   EXPECT_THAT(between.error().line(), HasSubstr("tensor \"b\" leaves a hole after the tensor that ends at"));
   b.data += "tail";
-  EXPECT_EQ(read(b.bytes()).code(), Code::corrupt);
+  EXPECT_EQ(read_header(b.bytes()).code(), Code::corrupt);
 }
 
 TEST(Safetensors, RefusesAFileCutAnywhere) {
@@ -135,7 +135,7 @@ TEST(Safetensors, RefusesAFileCutAnywhere) {
   b.add_f32("b", {2, 2}, 1);
   const std::string whole = b.bytes();
   for (size_t size = 0; size < whole.size(); ++size) {
-    ASSERT_EQ(read(whole.substr(0, size)).code(), Code::corrupt) << size;
+    ASSERT_EQ(read_header(whole.substr(0, size)).code(), Code::corrupt) << size;
   }
 }
 

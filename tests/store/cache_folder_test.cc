@@ -10,13 +10,12 @@
 #include "tests/base/temp_folder.h"
 #include "tests/formats/files.h"
 #include "tests/store/memory_source.h"
+#include "tests/store/quiet_options.h"
 
 namespace tierd {
 namespace {
 
 using testing::HasSubstr;
-
-const WriteOptions kQuiet = {.neuron_bytes = 0, .quiet = true};
 
 class CacheFolder : public testing::Test {
  protected:

@@ -16,8 +16,8 @@
 #include "core/strategy/codec.h"
 #include "tests/base/temp_folder.h"
 #include "tests/formats/files.h"
+#include "tests/store/compressed_cases.h"
 #include "tests/store/manifest_cases.h"
-#include "tools/lab/synth/zeroed_source.h"
 
 namespace tierd {
 namespace {
@@ -71,16 +71,6 @@ WriteOptions by(std::shared_ptr<const NeuronCodec> codec, Layout layout = Layout
   options.compression = Compression::codec;
   options.codec = std::move(codec);
   return options;
-}
-ZeroedSource pruned(ModelConfig config, Encoding encoding) {
-  return {std::make_unique<MemorySource>(std::move(config), encoding), 70};
-}
-
-Bytes read_extent(const Store& store, uint32_t extent) {
-  const auto file = File::open(store.data_path());
-  Bytes bytes(store.manifest().extents[extent].bytes);
-  EXPECT_TRUE(file.ok() && file->read_exact(store.manifest().extents[extent].offset, bytes).ok());
-  return bytes;
 }
 
 // Writes the source with and without the codec and compares every neuron. Returns the number of compressed
@@ -140,7 +130,7 @@ TEST(CodecStore, ZstdHoldsWhatTheDenseOneHolds) {
           continue;
         if (config.is_mixture() && layout == Layout::neuron) continue;
         SCOPED_TRACE(config.name + " " + std::string(name(encoding)) + " " + std::string(name(layout)));
-        EXPECT_GE(compare_with_dense(pruned(config, encoding), zstd(), layout), 1u);
+        EXPECT_GE(compare_with_dense(pruned(config, encoding, 70), zstd(), layout), 1u);
       }
     }
   }
@@ -164,7 +154,7 @@ TEST(CodecStore, EveryEncodingMayBeCompressed) {
 
 TEST(CodecStore, TwoConversionsGiveTheSameBytes) {
   const TempFolder folder;
-  const auto source = pruned(small_llama(), Encoding::f16);
+  const auto source = pruned(small_llama(), Encoding::f16, 70);
   for (const char* name : {"/one", "/two"})
     ASSERT_TRUE(write_store(source, folder.path() + name, by(zstd())).ok());
   for (const char* file : {"/manifest.json", "/weights.bin", "/checksums.bin"})
@@ -173,7 +163,7 @@ TEST(CodecStore, TwoConversionsGiveTheSameBytes) {
 
 TEST(CodecStore, IsFoundAgainByItsCodecAndWhatThatWasTold) {
   const TempFolder folder;
-  const auto source = pruned(small_llama(), Encoding::f16);
+  const auto source = pruned(small_llama(), Encoding::f16, 70);
   const std::string path = folder.path() + "/store";
   ASSERT_TRUE(write_store(source, path, by(zstd())).ok());
   const auto plan = plan_store(source, by(zstd()));
@@ -220,13 +210,13 @@ TEST(CodecStore, ACodecThatFailsEndsTheConversion) {
 }
 
 TEST(CodecStore, GoesWithNeuronsInOnePiece) {
-  const auto source = pruned(small_opt(), Encoding::f16);
+  const auto source = pruned(small_opt(), Encoding::f16, 70);
   EXPECT_THAT(plan_store(source, by(zstd(), Layout::channel_group)).error().line(),
               HasSubstr("'zstd' requires neurons that are stored in one piece"));
 }
 
 TEST(CodecStore, RefusesAManifestOfWrongSizes) {
-  const auto source = pruned(small_opt(), Encoding::f16);
+  const auto source = pruned(small_opt(), Encoding::f16, 70);
   const auto codec = zstd();
   auto dense = plan_store(source, by(codec));
   ASSERT_TRUE(dense.ok());
@@ -255,7 +245,7 @@ TEST(CodecStore, RefusesAManifestOfWrongSizes) {
 
 TEST(CodecStore, VerifyingFindsWhatCannotBeExpanded) {
   const TempFolder folder;
-  const auto source = pruned(small_llama(), Encoding::f16);
+  const auto source = pruned(small_llama(), Encoding::f16, 70);
   const std::string path = folder.path() + "/store";
   const auto codec = zstd();
   ASSERT_TRUE(write_store(source, path, by(codec)).ok());

@@ -11,27 +11,16 @@
 #include "core/store/store_writer.h"
 #include "core/store/writer.h"
 #include "tests/base/temp_folder.h"
+#include "tests/store/compressed_cases.h"
 #include "tests/store/manifest_cases.h"
-#include "tools/lab/synth/zeroed_source.h"
 
 namespace tierd {
 namespace {
 
 using testing::HasSubstr;
 
-ZeroedSource pruned(ModelConfig config, Encoding encoding, uint32_t percent = 50) {
-  return {std::make_unique<MemorySource>(std::move(config), encoding), percent};
-}
 WriteOptions options(Layout layout, Compression compression) {
   return {.neuron_bytes = 16384, .layout = layout, .compression = compression, .quiet = true};
-}
-
-std::vector<std::byte> read_extent(const Store& store, uint32_t extent) {
-  const auto file = File::open(store.data_path());
-  EXPECT_TRUE(file.ok());
-  std::vector<std::byte> bytes(store.manifest().extents[extent].bytes);
-  EXPECT_TRUE(file->read_exact(store.manifest().extents[extent].offset, bytes).ok());
-  return bytes;
 }
 
 TEST(CompressedStore, HoldsWhatTheDenseOneHolds) {

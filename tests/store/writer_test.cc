@@ -17,13 +17,12 @@
 #include "tests/formats/files.h"
 #include "tests/formats/same_weights.h"
 #include "tests/store/memory_source.h"
+#include "tests/store/quiet_options.h"
 
 namespace tierd {
 namespace {
 
 using testing::HasSubstr;
-
-const WriteOptions kQuiet = {.neuron_bytes = 0, .quiet = true};
 
 TEST(Writer, KeepsEveryExpert) {
   const TempFolder temp;

@@ -13,48 +13,47 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-const std::string kGoldenFolder = std::string(TIERD_SOURCE_DIR) + "/tests/golden/tokenizer/";
-
 json golden(const std::string& name) {
   return json::parse(read_text(kGoldenFolder + name));
 }
 
 // Returns the error's text after the file name, or "none".
-std::string error_of(const std::string& text) {
+std::string json_error(const std::string& text) {
   const std::string path = write_text("tokenizer.json", text);
   const auto vocab = read_tokenizer_json(path);
   return vocab.ok() ? "none" : vocab.error().line().substr(path.size() + 2);
 }
 std::string error_in(const json& root) {
-  return error_of(root.dump());
+  return json_error(root.dump());
 }
 
 TEST(TokenizerJson, PartsThatAreNotThere) {
-  EXPECT_THAT(error_of(""), HasSubstr("not valid JSON: parse error at line 1, column 1"));
-  EXPECT_THAT(error_of("{"), HasSubstr("not valid JSON: parse error at line 1, column 2"));
-  EXPECT_EQ(error_of("[]"), "found [], expected an object");
-  EXPECT_EQ(error_of("{}"), "the key model is missing; expected a tokenizer.json");
-  EXPECT_EQ(error_of(R"({"model": {"type": "Unigram"}})"), "model.type is \"Unigram\"; supported is BPE");
-  EXPECT_EQ(error_of(R"({"model": {"type": "BPE"}})"), "model.vocab or model.merges is missing");
-  EXPECT_EQ(error_of(R"({"model": {"type": "BPE", "vocab": [], "merges": []}})"),
+  EXPECT_THAT(json_error(""), HasSubstr("not valid JSON: parse error at line 1, column 1"));
+  EXPECT_THAT(json_error("{"), HasSubstr("not valid JSON: parse error at line 1, column 2"));
+  EXPECT_EQ(json_error("[]"), "found [], expected an object");
+  EXPECT_EQ(json_error("{}"), "the key model is missing; expected a tokenizer.json");
+  EXPECT_EQ(json_error(R"({"model": {"type": "Unigram"}})"), "model.type is \"Unigram\"; supported is BPE");
+  EXPECT_EQ(json_error(R"({"model": {"type": "BPE"}})"), "model.vocab or model.merges is missing");
+  EXPECT_EQ(json_error(R"({"model": {"type": "BPE", "vocab": [], "merges": []}})"),
             "model.vocab: expected an object, found array");
-  EXPECT_EQ(error_of(R"({"model": {"type": "BPE", "vocab": {}, "merges": []}})"), "the vocabulary is empty");
-  EXPECT_EQ(error_of(R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": 5}})"),
+  EXPECT_EQ(json_error(R"({"model": {"type": "BPE", "vocab": {}, "merges": []}})"),
+            "the vocabulary is empty");
+  EXPECT_EQ(json_error(R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": 5}})"),
             "model.merges: expected a list");
 }
 
 TEST(TokenizerJson, NestingIsBounded) {
-  EXPECT_EQ(error_of(std::string(1 << 20, '[')), "JSON nested deeper than 64 levels");
+  EXPECT_EQ(json_error(std::string(1 << 20, '[')), "JSON nested deeper than 64 levels");
   std::string objects;
   for (int i = 0; i < 100000; ++i) objects += R"({"a":)";
-  EXPECT_EQ(error_of(objects), "JSON nested deeper than 64 levels");
-  EXPECT_EQ(error_of(R"({"a": ")" + std::string(1000, '[') + R"("})"),
+  EXPECT_EQ(json_error(objects), "JSON nested deeper than 64 levels");
+  EXPECT_EQ(json_error(R"({"a": ")" + std::string(1000, '[') + R"("})"),
             "the key model is missing; expected a tokenizer.json");
 }
 
 TEST(TokenizerJson, WrongIds) {
   const auto with = [](const char* vocab) {
-    return error_of(std::string(R"({"model": {"type": "BPE", "merges": [], "vocab": )") + vocab + "}}");
+    return json_error(std::string(R"({"model": {"type": "BPE", "merges": [], "vocab": )") + vocab + "}}");
   };
   EXPECT_EQ(with(R"({"a": -1})"), "model.vocab: the id of \"a\" is -1; expected a whole number from 0");
   EXPECT_EQ(with(R"({"a": 1.5})"), "model.vocab: the id of \"a\" is 1.5; expected a whole number from 0");

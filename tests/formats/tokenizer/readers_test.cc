@@ -14,8 +14,6 @@
 namespace tierd {
 namespace {
 
-const std::string kGoldenFolder = std::string(TIERD_SOURCE_DIR) + "/tests/golden/tokenizer/";
-
 template <class T>
 std::string raw(T value) {
   std::string bytes(sizeof(value), '\0');
@@ -37,7 +35,7 @@ std::string tiny_bin() {
 
 // Returns the error's text after the file name, or "none".
 template <class Read>
-std::string error_of(const std::string& name, const std::string& text, const Read& read) {
+std::string reader_error(const std::string& name, const std::string& text, const Read& read) {
   const std::string path = write_text(name, text);
   const Result<Vocab> vocab = read(path);
   if (vocab.ok()) return "none";
@@ -47,8 +45,8 @@ std::string error_of(const std::string& name, const std::string& text, const Rea
 }
 
 std::string bin_error(const std::string& text, uint32_t vocab_size = 0) {
-  return error_of("tokenizer.bin", text,
-                  [&](const std::string& path) { return read_llama2c_tokenizer(path, vocab_size); });
+  return reader_error("tokenizer.bin", text,
+                      [&](const std::string& path) { return read_llama2c_tokenizer(path, vocab_size); });
 }
 
 TEST(Llama2cTokenizer, BecomesTheSentencePieceForm) {
@@ -88,7 +86,7 @@ TEST(Llama2cTokenizer, RefusesBrokenFiles) {
 
 TEST(SentencePieceModel, RefusesOtherModels) {
   const auto error = [](const std::string& text) {
-    return error_of("tokenizer.model", text, read_tokenizer_model);
+    return reader_error("tokenizer.model", text, read_tokenizer_model);
   };
   const std::string whole = read_text(kGoldenFolder + "plain.model");
   EXPECT_EQ(error(whole), "none");
@@ -106,7 +104,7 @@ TEST(SentencePieceModel, RefusesOtherModels) {
 
 TEST(TokenizerFile, IsKnownByItsContent) {
   const auto read = [](const std::string& name, const std::string& text) {
-    return error_of(name, text, [](const std::string& path) { return read_tokenizer_file(path, 0); });
+    return reader_error(name, text, [](const std::string& path) { return read_tokenizer_file(path, 0); });
   };
   EXPECT_EQ(read("a", read_text(kGoldenFolder + "plain.model")), "none");
   EXPECT_EQ(read("b", read_text(kGoldenFolder + "gpt2.json")), "none");

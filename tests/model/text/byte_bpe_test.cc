@@ -9,7 +9,7 @@ namespace tierd {
 namespace {
 
 // The 256 bytes are tokens 0 to 255, followed by the merged tokens, a control token and a user-defined token.
-Vocab tiny_vocab() {
+Vocab tiny_byte_vocab() {
   Vocab vocab;
   vocab.kind = VocabKind::byte_bpe;
   for (uint32_t byte = 0; byte < 256; ++byte)
@@ -26,7 +26,7 @@ Vocab tiny_vocab() {
 }
 
 std::unique_ptr<Tokenizer> tiny() {
-  auto made = make_tokenizer(tiny_vocab(), "tiny");
+  auto made = make_tokenizer(tiny_byte_vocab(), "tiny");
   EXPECT_TRUE(made.ok()) << made.error().line();
   return std::move(made).value();
 }
@@ -50,7 +50,7 @@ TEST(ByteBpe, SpecialTokens) {
   EXPECT_EQ(t->decode({257, 262}, true), "the<|end|>");
   EXPECT_EQ(t->piece(9999, true), "") << "out of range";
 
-  Vocab vocab = tiny_vocab();
+  Vocab vocab = tiny_byte_vocab();
   vocab.add_bos = false;
   EXPECT_EQ((*make_tokenizer(vocab, "tiny"))->encode("a", true, false), (Ids{'a'}));
 }
@@ -77,7 +77,7 @@ TEST(ByteBpe, OneLongWord) {
 }
 
 TEST(ByteBpe, WholeWordsFirstWhereTheFamilySaysSo) {
-  Vocab vocab = tiny_vocab();
+  Vocab vocab = tiny_byte_vocab();
   vocab.pieces.emplace_back("xyz");  // no merge makes it
   vocab.types.push_back(TokenType::normal);
   EXPECT_EQ((*make_tokenizer(vocab, "tiny"))->encode("xyz", false, false), (Ids{'x', 'y', 'z'}));
@@ -86,43 +86,43 @@ TEST(ByteBpe, WholeWordsFirstWhereTheFamilySaysSo) {
 }
 
 TEST(ByteBpe, BytesThatTheVocabularyLacks) {
-  Vocab vocab = tiny_vocab();
+  Vocab vocab = tiny_byte_vocab();
   vocab.pieces[0xfe] = "other";
   EXPECT_EQ((*make_tokenizer(vocab, "tiny"))->encode("a\xfe\xfd", false, false), (Ids{'a', 0xfd}));
   vocab.unknown = 262;
   EXPECT_EQ((*make_tokenizer(vocab, "tiny"))->encode("a\xfe", false, false), (Ids{'a', 262}));
 }
 
-std::string error_of(const Vocab& vocab) {
+std::string byte_error(const Vocab& vocab) {
   const auto made = make_tokenizer(vocab, "bad.gguf");
   return made.ok() ? "none" : made.error().line();
 }
 
 TEST(ByteBpe, RefusesBrokenVocabularies) {
-  Vocab vocab = tiny_vocab();
+  Vocab vocab = tiny_byte_vocab();
   vocab.merges.emplace_back("q q");
-  EXPECT_EQ(error_of(vocab), "bad.gguf: merge 6 (\"q q\") needs \"qq\", which is not in the vocabulary");
+  EXPECT_EQ(byte_error(vocab), "bad.gguf: merge 6 (\"q q\") needs \"qq\", which is not in the vocabulary");
   for (const char* merge : {"", " ", "th", "th ", " th"}) {
-    vocab = tiny_vocab();
+    vocab = tiny_byte_vocab();
     vocab.merges.emplace_back(merge);
-    EXPECT_NE(error_of(vocab).find("bad.gguf: merge 6"), std::string::npos) << merge;
+    EXPECT_NE(byte_error(vocab).find("bad.gguf: merge 6"), std::string::npos) << merge;
   }
-  vocab = tiny_vocab();
+  vocab = tiny_byte_vocab();
   vocab.pieces[7] = vocab.pieces[5];
-  EXPECT_NE(error_of(vocab).find("tokens 5 and 7 are both"), std::string::npos);
-  vocab = tiny_vocab();
+  EXPECT_NE(byte_error(vocab).find("tokens 5 and 7 are both"), std::string::npos);
+  vocab = tiny_byte_vocab();
   vocab.types.pop_back();
-  EXPECT_EQ(error_of(vocab), "bad.gguf: 263 token types for 264 tokens, expected one for each");
-  vocab = tiny_vocab();
+  EXPECT_EQ(byte_error(vocab), "bad.gguf: 263 token types for 264 tokens, expected one for each");
+  vocab = tiny_byte_vocab();
   vocab.bos = 264;
-  EXPECT_EQ(error_of(vocab), "bad.gguf: the BOS token is 264, but there are only 264 tokens");
-  vocab = tiny_vocab();
+  EXPECT_EQ(byte_error(vocab), "bad.gguf: the BOS token is 264, but there are only 264 tokens");
+  vocab = tiny_byte_vocab();
   vocab.end_tokens = {3, 4000000000u};
-  EXPECT_EQ(error_of(vocab), "bad.gguf: the end token is 4000000000, but there are only 264 tokens");
-  vocab = tiny_vocab();
+  EXPECT_EQ(byte_error(vocab), "bad.gguf: the end token is 4000000000, but there are only 264 tokens");
+  vocab = tiny_byte_vocab();
   vocab.pre_tokenizer = "";
-  EXPECT_NE(error_of(vocab).find("unknown pre-tokenizer \"\""), std::string::npos);
-  EXPECT_EQ(error_of(Vocab{}), "bad.gguf: the vocabulary has no tokens");
+  EXPECT_NE(byte_error(vocab).find("unknown pre-tokenizer \"\""), std::string::npos);
+  EXPECT_EQ(byte_error(Vocab{}), "bad.gguf: the vocabulary has no tokens");
 }
 
 }  // namespace

@@ -12,6 +12,9 @@
 
 namespace tierd {
 
+// Tokenizer files whose encodings are known. Ends with a slash.
+inline const std::string kGoldenFolder = std::string(TIERD_SOURCE_DIR) + "/tests/golden/tokenizer/";
+
 inline std::string read_text(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};

@@ -11,8 +11,6 @@
 namespace tierd {
 namespace {
 
-const std::string kGoldenFolder = std::string(TIERD_SOURCE_DIR) + "/tests/golden/tokenizer/";
-
 TEST(Golden, IdsEqualThoseOfTheReferenceLibraries) {
   const auto golden = nlohmann::json::parse(read_text(kGoldenFolder + "golden.json"));
   const auto texts = golden.at("texts").get<std::vector<std::string>>();

@@ -13,7 +13,7 @@ namespace {
 constexpr uint32_t kFirst = 259;  // after <unk>, <s>, </s> and 256 bytes
 
 // Returns a vocabulary with the pieces from kFirst on; earlier pieces have higher scores.
-Vocab tiny_vocab(const std::vector<std::string>& pieces, bool bytes = true) {
+Vocab tiny_piece_vocab(const std::vector<std::string>& pieces, bool bytes = true) {
   Vocab vocab;
   const auto add = [&](const std::string& piece, float score, TokenType type) {
     vocab.pieces.push_back(piece);
@@ -50,7 +50,7 @@ constexpr uint32_t byte_id(uint8_t byte) {
 }
 
 TEST(SentencePieceBpe, MergesByScore) {
-  const auto t = make(tiny_vocab(kPieces));
+  const auto t = make(tiny_piece_vocab(kPieces));
   EXPECT_EQ(t->encode("the", false, false), (Ids{kSpaceThe}));
   EXPECT_EQ(t->encode("the the", true, false), (Ids{1, kSpaceThe, kSpaceThe}));
   EXPECT_EQ(t->encode("aaaaa", false, false), (Ids{kSpace, kAaaa, kA}));
@@ -60,12 +60,12 @@ TEST(SentencePieceBpe, MergesByScore) {
 }
 
 TEST(SentencePieceBpe, SpacePrefix) {
-  Vocab vocab = tiny_vocab(kPieces);
+  Vocab vocab = tiny_piece_vocab(kPieces);
   vocab.add_space_prefix = false;
   const auto t = make(vocab);
   EXPECT_EQ(t->encode("the", false, false), (Ids{kThe}));
   EXPECT_EQ(t->decode({kSpaceThe}), " the");
-  const auto prefixed = make(tiny_vocab(kPieces));
+  const auto prefixed = make(tiny_piece_vocab(kPieces));
   EXPECT_EQ(prefixed->decode({1, kSpaceThe, kSpaceThe}), "the the");
   EXPECT_EQ(prefixed->decode({kThe, kSpaceThe}), "the the");
   EXPECT_EQ(prefixed->piece(kSpaceThe, false), " the");
@@ -74,7 +74,7 @@ TEST(SentencePieceBpe, SpacePrefix) {
 }
 
 TEST(SentencePieceBpe, ControlTokens) {
-  const auto t = make(tiny_vocab(kPieces));
+  const auto t = make(tiny_piece_vocab(kPieces));
   EXPECT_EQ(t->encode("the</s>the", false, true), (Ids{kSpaceThe, 2, kSpaceThe}));
   EXPECT_EQ(t->encode("</s>", true, true), (Ids{1, 2}));
   const Ids plain = t->encode("</s>", false, false);
@@ -86,7 +86,7 @@ TEST(SentencePieceBpe, ControlTokens) {
 }
 
 TEST(SentencePieceBpe, UserDefinedPiecesAreNeverCut) {
-  Vocab vocab = tiny_vocab(kPieces);
+  Vocab vocab = tiny_piece_vocab(kPieces);
   vocab.pieces.emplace_back("th▁e");
   vocab.scores.push_back(0);
   vocab.types.push_back(TokenType::user_defined);
@@ -97,7 +97,7 @@ TEST(SentencePieceBpe, UserDefinedPiecesAreNeverCut) {
 }
 
 TEST(SentencePieceBpe, UnusedPiecesAreTakenApart) {
-  Vocab vocab = tiny_vocab(kPieces);
+  Vocab vocab = tiny_piece_vocab(kPieces);
   vocab.types[kAaaa] = TokenType::unused;
   EXPECT_EQ(make(vocab)->encode("aaaa", false, false), (Ids{kSpace, kAa, kAa}));
   vocab.types[kAa] = TokenType::unused;
@@ -105,10 +105,10 @@ TEST(SentencePieceBpe, UnusedPiecesAreTakenApart) {
 }
 
 TEST(SentencePieceBpe, UnknownCharacters) {
-  const auto bytes = make(tiny_vocab(kPieces));
+  const auto bytes = make(tiny_piece_vocab(kPieces));
   EXPECT_EQ(bytes->encode("ä", false, false), (Ids{kSpace, byte_id(0xc3), byte_id(0xa4)}));
   EXPECT_EQ(bytes->piece(byte_id(0xc3), false), "\xc3");
-  const auto plain = make(tiny_vocab(kPieces, false));
+  const auto plain = make(tiny_piece_vocab(kPieces, false));
   const uint32_t space = kSpace - 256;
   EXPECT_EQ(plain->encode("äöa\xff", false, false), (Ids{space, 0, kA - 256, 0}))
       << "a run is one unknown token";
@@ -116,7 +116,7 @@ TEST(SentencePieceBpe, UnknownCharacters) {
 }
 
 TEST(SentencePieceBpe, AnyBytesComeBack) {
-  const auto t = make(tiny_vocab(kPieces));
+  const auto t = make(tiny_piece_vocab(kPieces));
   Random random(4);
   for (int round = 0; round < 500; ++round) {
     std::string text;
@@ -129,7 +129,7 @@ TEST(SentencePieceBpe, AnyBytesComeBack) {
 }
 
 TEST(SentencePieceBpe, OneLongWord) {
-  const auto t = make(tiny_vocab(kPieces));
+  const auto t = make(tiny_piece_vocab(kPieces));
   EXPECT_EQ(t->encode(std::string(1 << 20, 'a'), false, false).size(), (1u << 18) + 1);
   EXPECT_EQ(t->encode(std::string(1 << 20, ' '), false, false).size(), (1u << 20) + 1);
 }
@@ -142,25 +142,25 @@ TEST(SentencePieceBpe, ReadsBytePieces) {
   }
 }
 
-std::string error_of(Vocab vocab) {
+std::string piece_error(Vocab vocab) {
   const auto made = make_tokenizer(std::move(vocab), "bad.gguf");
   return made.ok() ? "none" : made.error().line();
 }
 
 TEST(SentencePieceBpe, RefusesBrokenVocabularies) {
-  Vocab vocab = tiny_vocab(kPieces);
+  Vocab vocab = tiny_piece_vocab(kPieces);
   vocab.scores.pop_back();
-  EXPECT_EQ(error_of(vocab), "bad.gguf: 269 scores for 270 tokens, expected one for each");
-  vocab = tiny_vocab(kPieces);
+  EXPECT_EQ(piece_error(vocab), "bad.gguf: 269 scores for 270 tokens, expected one for each");
+  vocab = tiny_piece_vocab(kPieces);
   vocab.scores[5] = std::nanf("");
-  EXPECT_EQ(error_of(vocab), "bad.gguf: the score of token 5 is not a number");
-  vocab = tiny_vocab(kPieces);
+  EXPECT_EQ(piece_error(vocab), "bad.gguf: the score of token 5 is not a number");
+  vocab = tiny_piece_vocab(kPieces);
   vocab.pieces[5] = "<0xZZ>";
-  EXPECT_EQ(error_of(vocab),
+  EXPECT_EQ(piece_error(vocab),
             "bad.gguf: byte token 5 is \"<0xZZ>\"; expected each of <0x00> to <0xFF> exactly once");
-  vocab = tiny_vocab(kPieces, false);
+  vocab = tiny_piece_vocab(kPieces, false);
   vocab.unknown = kNoToken;
-  EXPECT_NE(error_of(vocab).find("neither 256 byte tokens nor an unknown token"), std::string::npos);
+  EXPECT_NE(piece_error(vocab).find("neither 256 byte tokens nor an unknown token"), std::string::npos);
 }
 
 }  // namespace
