@@ -19,7 +19,7 @@ namespace {
 uint32_t in_blocks(Encoding e, uint32_t cols) {
   return static_cast<uint32_t>(align_up(cols, block_values(e)));
 }
-constexpr float kUntouched = -12345.0f;
+constexpr float kUntouchedOutput = -12345.0f;
 
 // Row groups aligned to 64 bytes, as the kernels require.
 class Weights {
@@ -97,7 +97,7 @@ struct Activations {
 };
 
 struct Output {
-  Output(uint32_t tokens, size_t ldy_) : ldy(ldy_), y(tokens * ldy_, kUntouched) {}
+  Output(uint32_t tokens, size_t ldy_) : ldy(ldy_), y(tokens * ldy_, kUntouchedOutput) {}
   size_t ldy;
   std::vector<float> y;
 };
@@ -188,7 +188,7 @@ TEST_P(Matmul, RespectsStridesAndLeavesTheRestAlone) {
       expect_twin(kernels(), w, a, 3);
       const Output out = run(kernels(), w, a, 3);
       for (uint32_t t = 0; t < tokens; ++t) {
-        for (size_t i = w.rows(); i < out.ldy; ++i) ASSERT_EQ(out.y[t * out.ldy + i], kUntouched);
+        for (size_t i = w.rows(); i < out.ldy; ++i) ASSERT_EQ(out.y[t * out.ldy + i], kUntouchedOutput);
       }
     }
   }

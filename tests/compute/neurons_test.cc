@@ -17,7 +17,7 @@ namespace {
 constexpr Encoding kAll[] = {Encoding::f32, Encoding::f16, Encoding::bf16, Encoding::q8_0, Encoding::q4_0};
 constexpr uint32_t kLengths[] = {32, 64, 96, 2080, 7, 40, 172, 2049};
 
-std::vector<float> random_values(size_t n, Random& random) {
+std::vector<float> random_inputs(size_t n, Random& random) {
   std::vector<float> x(n);
   for (auto& v : x) v = random.symmetric();
   return x;
@@ -33,7 +33,7 @@ class Slots {
     memory_.resize(n * lines);
     for (uint32_t i = 0; i < n; ++i) {
       auto* at = reinterpret_cast<std::byte*>(memory_.data() + (i * 7 + 3) % n * lines);
-      encode_one(e, random_values(values, random), {at, bytes});
+      encode_one(e, random_inputs(values, random), {at, bytes});
       slots_.push_back(at);
     }
   }
@@ -72,7 +72,7 @@ TEST_P(Neurons, DotsFollowTheirTwin) {
       const Rows rows(e, 5, cols, random);
       for (const uint32_t tokens : {1u, 2u, 4u, 7u}) {
         const size_t ldx = cols + 3, ldy = 6;
-        const auto x = random_values(tokens * ldx, random);
+        const auto x = random_inputs(tokens * ldx, random);
         std::vector<float> want(tokens * ldy, -1), got(tokens * ldy, -1);
         scalar().dots(e, rows.get(5), cols, x.data(), ldx, tokens, want.data(), ldy);
         kernels().dots(e, rows.get(5), cols, x.data(), ldx, tokens, got.data(), ldy);
@@ -93,8 +93,8 @@ TEST_P(Neurons, WeightedSumsEqualTheirTwinBitForBit) {
       for (const uint32_t n : {1u, 3u, kPartialNeurons}) {
         for (const uint32_t tokens : {1u, 2u, 4u, 7u}) {
           const size_t ldh = n + 1, ldy = cols + 5;
-          const auto h = random_values(tokens * ldh, random);
-          const auto before = random_values(tokens * ldy, random);
+          const auto h = random_inputs(tokens * ldh, random);
+          const auto before = random_inputs(tokens * ldy, random);
           for (const uint32_t first : {0u, 32u}) {
             if (first >= cols) continue;
             const uint32_t last = first == 0 || cols < 64 ? cols : 64;
@@ -119,9 +119,9 @@ TEST_P(Neurons, Int8SumsEqualTheirTwinBitForBit) {
       for (const uint32_t n : {0u, 1u, 3u, 4u, 17u, kPartialNeurons}) {
         for (const uint32_t tokens : {1u, 2u, 4u, 7u}) {
           const size_t ldh = n + 1, ldy = cols + 5;
-          auto h = random_values(tokens * ldh, random);
+          auto h = random_inputs(tokens * ldh, random);
           for (auto& factor : h) factor *= random.below(5) == 0 ? 0.0f : std::exp(4 * random.symmetric());
-          const auto before = random_values(tokens * ldy, random);
+          const auto before = random_inputs(tokens * ldy, random);
           for (const auto& [first, last] :
                {std::pair{0u, cols}, {cols - 32, cols}, {0u, cols - 9}, {cols / 64 * 32, cols}}) {
             auto want = before, got = before;
@@ -146,7 +146,7 @@ TEST_P(Neurons, Int8SumsAreNearThoseInFloats) {
   constexpr uint32_t kCols = 1024;
   for (const Encoding e : kBlocks) {
     const Columns columns(e, kPartialNeurons, kCols, random);
-    const auto h = random_values(kPartialNeurons, random);
+    const auto h = random_inputs(kPartialNeurons, random);
     std::vector<float> exact(kCols), near(kCols);
     double squares[2] = {0, 0};
     kernels().add_weighted(columns.run(kPartialNeurons), 0, kCols, h.data(), 0, 1, exact.data(), 0);
@@ -191,7 +191,7 @@ TEST_P(Neurons, Int8BitsDependOnNoBatchAndNoSplit) {
   constexpr uint32_t kCols = 2048, kTokens = 9, kRows = 40;
   for (const Encoding e : kBlocks) {
     const Columns columns(e, kRows, kCols, random);
-    const auto h = random_values(size_t{kTokens} * kRows, random);
+    const auto h = random_inputs(size_t{kTokens} * kRows, random);
     std::vector<float> sums(size_t{kTokens} * kCols);
     kernels().add_weighted_int8(columns.run(kRows), 0, kCols, h.data(), kRows, kTokens, sums.data(), kCols,
                                 nullptr);
@@ -215,8 +215,8 @@ TEST_P(Neurons, BitsDependOnNoBatchAndNoSplit) {
   for (const Encoding e : kAll) {
     const Rows rows(e, kRows, kCols, random);
     const Columns columns(e, kRows, kCols, random);
-    const auto x = random_values(size_t{kTokens} * kCols, random);
-    const auto h = random_values(size_t{kTokens} * kRows, random);
+    const auto x = random_inputs(size_t{kTokens} * kCols, random);
+    const auto h = random_inputs(size_t{kTokens} * kRows, random);
     std::vector<float> dots(kTokens * kRows), sums(size_t{kTokens} * kCols);
     kernels().dots(e, rows.get(kRows), kCols, x.data(), kCols, kTokens, dots.data(), kRows);
     kernels().add_weighted(columns.run(kRows), 0, kCols, h.data(), kRows, kTokens, sums.data(), kCols);
@@ -242,7 +242,7 @@ TEST(NeuronSets, AgreeBitForBit) {
   Random random(4);
   for (const Encoding e : kAll) {
     const Rows rows(e, 9, 2080, random);
-    const auto x = random_values(3 * 2080, random);
+    const auto x = random_inputs(3 * 2080, random);
     std::vector<float> a(27), b(27);
     kernels_by_name(sets[0])->dots(e, rows.get(9), 2080, x.data(), 2080, 3, a.data(), 9);
     kernels_by_name(sets[1])->dots(e, rows.get(9), 2080, x.data(), 2080, 3, b.data(), 9);

@@ -16,7 +16,7 @@
 namespace tierd {
 namespace {
 
-constexpr std::byte kUntouched{0xa5};
+constexpr std::byte kUntouchedByte{0xa5};
 
 // Returns blocks typical of weights, and blocks that are hard to quantize.
 std::vector<float> hard_blocks(Random& random) {
@@ -59,7 +59,7 @@ TEST_P(EncodeBlocks, GiveTheBitsOfTheCodec) {
       std::vector<std::byte> out[2];
       const ComputeKernels* const sets[] = {&kernels(), &scalar()};
       for (int i = 0; i < 2; ++i) {
-        out[i].assign(encoded_bytes(to, values.size()), kUntouched);
+        out[i].assign(encoded_bytes(to, values.size()), kUntouchedByte);
         sets[i]->encode_blocks(from, &in[1], blocks, to,
                                {out[i].data(), block_bytes(to), out[i].data() + 2, block_bytes(to)});
       }
@@ -122,7 +122,7 @@ TEST_P(NeuronRecodingOf, BundlesGivesWhatTheStoreWouldHave) {
       ASSERT_EQ(recoding.from_bytes(), in.size());
       ASSERT_EQ(recoding.to_bytes(), wanted.size());
       for (const auto& set : kernel_names()) {
-        std::vector<std::byte> out(wanted.size(), kUntouched);
+        std::vector<std::byte> out(wanted.size(), kUntouchedByte);
         recoding.encode_neuron(*kernels_by_name(set), in.data(), out.data());
         EXPECT_EQ(out, wanted) << set;
       }
@@ -161,7 +161,7 @@ TEST_P(NeuronRecodingOf, ExpertsGivesWhatTheStoreWouldHave) {
     ASSERT_EQ(recoding.from_bytes(), in.size());
     ASSERT_EQ(recoding.to_bytes(), wanted.size());
     for (const auto& set : kernel_names()) {
-      std::vector<std::byte> out(wanted.size(), kUntouched);
+      std::vector<std::byte> out(wanted.size(), kUntouchedByte);
       recoding.encode_neuron(*kernels_by_name(set), in.data(), out.data());
       EXPECT_EQ(out, wanted) << set << " " << width << " x " << inner;
     }

@@ -12,12 +12,12 @@
 namespace tierd {
 namespace {
 
-constexpr BufferId kIn = 0, kOut = 1;
-constexpr uint32_t kRows = 3;
+constexpr BufferId kSiteIn = 0, kSiteOut = 1;
+constexpr uint32_t kPassRows = 3;
 
 // Returns the site's results for some random rows, or nothing on failure.
 std::optional<std::vector<float>> results(const PrunedNeurons& neurons, bool gather, uint32_t workers) {
-  const ComputePlan plan = plan_of_pruned(neurons, gather, kRows);
+  const ComputePlan plan = plan_of_pruned(neurons, gather, kPassRows);
   const uint32_t width = std::max(inputs(neurons.cut), outputs(neurons.cut));
   Team team({.workers = workers});
   auto executor = Executor::create(plan, best_kernels(), team);
@@ -28,15 +28,16 @@ std::optional<std::vector<float>> results(const PrunedNeurons& neurons, bool gat
   };
   Random random(9);
   std::vector<RowInfo> rows;
-  for (uint32_t i = 0; i < kRows; ++i) {
-    for (uint32_t c = 0; c < width; ++c) at(kIn, i)[c] = random.symmetric();
+  for (uint32_t i = 0; i < kPassRows; ++i) {
+    for (uint32_t c = 0; c < width; ++c) at(kSiteIn, i)[c] = random.symmetric();
     rows.push_back({7 * i, 0, 0, i});
   }
   executor->before(0, rows);
-  executor->clear(0, kRows);
+  executor->clear(0, kPassRows);
   if (!executor->neurons(0, 0, rows, neurons.units, neurons.data(), {})) return std::nullopt;
   std::vector<float> out;
-  for (uint32_t i = 0; i < kRows; ++i) out.insert(out.end(), at(kOut, i), at(kOut, i) + outputs(neurons.cut));
+  for (uint32_t i = 0; i < kPassRows; ++i)
+    out.insert(out.end(), at(kSiteOut, i), at(kSiteOut, i) + outputs(neurons.cut));
   return out;
 }
 

@@ -13,22 +13,22 @@
 namespace tierd {
 namespace {
 
-constexpr uint32_t kWidth = 40;  // not a multiple of a row group
+constexpr uint32_t kBufferWidth = 40;  // not a multiple of a row group
 
 struct Machine {
-  // One site whose segment before is `program`, with two buffers of kWidth.
+  // One site whose segment before is `program`, with two buffers of kBufferWidth.
   explicit Machine(Program program, AttentionShape attention = {}, KvEncoding kv = KvEncoding::f32,
                    uint32_t workers = 1, const ComputeKernels& kernels = best_kernels())
       : team({.workers = workers}) {
     ComputePlan plan;
-    plan.buffers = {{"a", kWidth, 0}, {"b", kWidth, 0}};
+    plan.buffers = {{"a", kBufferWidth, 0}, {"b", kBufferWidth, 0}};
     plan.attention = std::move(attention);
     plan.max_rows = 3;
     plan.context = 16;
     plan.sequences = 2;
     plan.kv = kv;
     SiteWork site;
-    site.cut = Rows{.n_in = kWidth, .stacked = {kWidth}, .rows = 16};
+    site.cut = Rows{.n_in = kBufferWidth, .stacked = {kBufferWidth}, .rows = 16};
     site.editions = {0};
     plan.editions = {{Encoding::f32}};
     site.in = kA;
@@ -45,7 +45,7 @@ struct Machine {
     auto* start = reinterpret_cast<float*>(executor->activations().data() + buffer_offsets(plan)[buffer]);
     return start + uint64_t{i} * buffer_stride(plan.buffers[buffer]);
   }
-  Row get(BufferId buffer, uint32_t i) { return Row(row(buffer, i), row(buffer, i) + kWidth); }
+  Row get(BufferId buffer, uint32_t i) { return Row(row(buffer, i), row(buffer, i) + kBufferWidth); }
   void set(BufferId buffer, uint32_t i, const Row& values) {
     std::copy(values.begin(), values.end(), row(buffer, i));
   }
@@ -59,30 +59,30 @@ void expect_near(const Row& got, const Row& want, float tolerance = 1e-5f) {
 }
 
 // Rows 0 … 2 at positions 4, 5, 9.
-const std::vector<RowInfo> kRows = {{11, 4, 0, 0}, {12, 5, 0, 1}, {13, 9, 1, 2}};
+const std::vector<RowInfo> kThreeRows = {{11, 4, 0, 0}, {12, 5, 0, 1}, {13, 9, 1, 2}};
 
 TEST(Executor, NormsPickTheirRows) {
   Random random(1);
-  const Row weight = random_row(random, kWidth);
-  const Row bias = random_row(random, kWidth);
+  const Row weight = random_row(random, kBufferWidth);
+  const Row bias = random_row(random, kBufferWidth);
   for (const StepKind kind : {StepKind::rms_norm, StepKind::layer_norm}) {
     Machine machine(
-        {{.kind = kind, .in = kA, .out = kB, .width = kWidth, .weight = 0, .bias = 1, .eps = 1e-3f}});
+        {{.kind = kind, .in = kA, .out = kB, .width = kBufferWidth, .weight = 0, .bias = 1, .eps = 1e-3f}});
     machine.executor->set_tensor(1, bias.data());
     machine.executor->set_tensor(0, weight.data());
     std::vector<Row> x;
-    for (uint32_t i = 0; i < 3; ++i) machine.set(kA, i, x.emplace_back(random_row(random, kWidth)));
+    for (uint32_t i = 0; i < 3; ++i) machine.set(kA, i, x.emplace_back(random_row(random, kBufferWidth)));
     const std::vector<RowInfo> picked = {{0, 0, 0, 2}, {0, 0, 0, 0}};
     machine.executor->before(0, picked);
     for (uint32_t i = 0; i < 2; ++i) {
       const Row& in = x[picked[i].row];
       double mean = 0, squares = 0;
       if (kind == StepKind::layer_norm) {
-        for (const float v : in) mean += v / kWidth;
+        for (const float v : in) mean += v / kBufferWidth;
       }
-      for (const float v : in) squares += (v - mean) * (v - mean) / kWidth;
-      Row want(kWidth);
-      for (uint32_t k = 0; k < kWidth; ++k) {
+      for (const float v : in) squares += (v - mean) * (v - mean) / kBufferWidth;
+      Row want(kBufferWidth);
+      for (uint32_t k = 0; k < kBufferWidth; ++k) {
         want[k] = static_cast<float>((in[k] - mean) / std::sqrt(squares + 1e-3)) * weight[k];
         if (kind == StepKind::layer_norm) want[k] += bias[k];
       }
@@ -97,8 +97,8 @@ TEST(Executor, RowsArePickedAndAddedToAsMuchAsTheyChose) {
   const std::vector<RowInfo> chosen = {{11, 4, 0, 2}, {13, 9, 1, 0}};
   std::vector<Row> a, b;
   for (int i = 0; i < 3; ++i) {
-    a.push_back(random_row(random, kWidth));
-    b.push_back(random_row(random, kWidth));
+    a.push_back(random_row(random, kBufferWidth));
+    b.push_back(random_row(random, kBufferWidth));
   }
   const auto filled = [&](Machine& machine) {
     for (uint32_t i = 0; i < 3; ++i) {
@@ -106,28 +106,32 @@ TEST(Executor, RowsArePickedAndAddedToAsMuchAsTheyChose) {
       machine.set(kB, i, b[i]);
     }
   };
-  Machine picks({{.kind = StepKind::pick, .in = kA, .out = kB, .width = kWidth}});
+  Machine picks({{.kind = StepKind::pick, .in = kA, .out = kB, .width = kBufferWidth}});
   filled(picks);
   picks.executor->before(0, chosen);
   EXPECT_EQ(picks.get(kB, 0), a[2]);
   EXPECT_EQ(picks.get(kB, 1), a[0]);
   EXPECT_EQ(picks.get(kB, 2), b[2]);
 
-  Row order(kWidth);
-  for (uint32_t k = 0; k < kWidth; ++k) order[k] = static_cast<float>(kWidth - 1 - k);
-  Machine orders({{.kind = StepKind::pick, .in = kA, .out = kB, .width = kWidth, .weight = 0}});
+  Row order(kBufferWidth);
+  for (uint32_t k = 0; k < kBufferWidth; ++k) order[k] = static_cast<float>(kBufferWidth - 1 - k);
+  Machine orders({{.kind = StepKind::pick, .in = kA, .out = kB, .width = kBufferWidth, .weight = 0}});
   filled(orders);
   orders.executor->set_tensor(0, order.data());
   orders.executor->before(0, chosen);
   EXPECT_EQ(orders.get(kB, 0), Row(a[2].rbegin(), a[2].rend()));
 
-  Machine adds(
-      {{.kind = StepKind::add_chosen, .in = kA, .out = kB, .column = 3, .width = kWidth, .choice = kA}});
+  Machine adds({{.kind = StepKind::add_chosen,
+                 .in = kA,
+                 .out = kB,
+                 .column = 3,
+                 .width = kBufferWidth,
+                 .choice = kA}});
   filled(adds);
   adds.executor->before(0, chosen);
   for (const auto& [line, row] : {std::pair(0, 2), std::pair(1, 0)}) {
     Row want = b[row];
-    for (uint32_t k = 0; k < kWidth; ++k) want[k] += a[line][k] * a[row][3];
+    for (uint32_t k = 0; k < kBufferWidth; ++k) want[k] += a[line][k] * a[row][3];
     expect_near(adds.get(kB, row), want);
   }
   EXPECT_EQ(adds.get(kB, 1), b[1]);
@@ -136,17 +140,17 @@ TEST(Executor, RowsArePickedAndAddedToAsMuchAsTheyChose) {
 TEST(Executor, AdditionsAndActivations) {
   Random random(2);
   const Row bias = random_row(random, 7);
-  const Row positions = random_row(random, 12 * kWidth);
+  const Row positions = random_row(random, 12 * kBufferWidth);
   const Row order = {1, 4, 0, 3, 6, 2, 5};
   struct Case {
     Step step;
     std::function<Row(const Row& a, const Row& b, uint32_t position)> want;  // the expected contents of b
   };
   const std::vector<Case> cases = {
-      {{.kind = StepKind::add, .in = kA, .out = kB, .width = kWidth},
+      {{.kind = StepKind::add, .in = kA, .out = kB, .width = kBufferWidth},
        [](const Row& a, const Row& b, uint32_t) {
          Row out = b;
-         for (uint32_t k = 0; k < kWidth; ++k) out[k] += a[k];
+         for (uint32_t k = 0; k < kBufferWidth; ++k) out[k] += a[k];
          return out;
        }},
       {{.kind = StepKind::add_bias, .out = kB, .column = 5, .width = 7, .weight = 0},
@@ -155,17 +159,17 @@ TEST(Executor, AdditionsAndActivations) {
          for (uint32_t k = 0; k < 7; ++k) out[5 + k] += bias[k];
          return out;
        }},
-      {{.kind = StepKind::add_position, .out = kB, .width = kWidth, .weight = 1, .offset = 2},
+      {{.kind = StepKind::add_position, .out = kB, .width = kBufferWidth, .weight = 1, .offset = 2},
        [&](const Row&, const Row& b, uint32_t position) {
          Row out = b;
-         for (uint32_t k = 0; k < kWidth; ++k) out[k] += positions[(position + 2) * kWidth + k];
+         for (uint32_t k = 0; k < kBufferWidth; ++k) out[k] += positions[(position + 2) * kBufferWidth + k];
          return out;
        }},
-      {{.kind = StepKind::activate_mul, .in = kA, .out = kB, .width = kWidth / 2},
+      {{.kind = StepKind::activate_mul, .in = kA, .out = kB, .width = kBufferWidth / 2},
        [](const Row& a, const Row& b, uint32_t) {
          Row out = b;
-         for (uint32_t k = 0; k < kWidth / 2; ++k) {
-           out[k] = a[k] / (1 + std::exp(-a[k])) * a[kWidth / 2 + k];
+         for (uint32_t k = 0; k < kBufferWidth / 2; ++k) {
+           out[k] = a[k] / (1 + std::exp(-a[k])) * a[kBufferWidth / 2 + k];
          }
          return out;
        }},
@@ -178,12 +182,12 @@ TEST(Executor, AdditionsAndActivations) {
       {{.kind = StepKind::activate,
         .in = kA,
         .out = kB,
-        .width = kWidth - 3,
+        .width = kBufferWidth - 3,
         .activation = Activation::relu,
         .threshold = 0.125f},
        [](const Row& a, const Row& b, uint32_t) {
          Row out = b;
-         for (uint32_t k = 0; k < kWidth - 3; ++k) out[k] = a[k] > 0.125f ? a[k] : 0.0f;
+         for (uint32_t k = 0; k < kBufferWidth - 3; ++k) out[k] = a[k] > 0.125f ? a[k] : 0.0f;
          return out;
        }},
   };
@@ -194,13 +198,13 @@ TEST(Executor, AdditionsAndActivations) {
     machine.executor->set_tensor(2, order.data());
     std::vector<Row> a, b;
     for (uint32_t i = 0; i < 3; ++i) {
-      machine.set(kA, i, a.emplace_back(random_row(random, kWidth)));
-      machine.set(kB, i, b.emplace_back(random_row(random, kWidth)));
+      machine.set(kA, i, a.emplace_back(random_row(random, kBufferWidth)));
+      machine.set(kB, i, b.emplace_back(random_row(random, kBufferWidth)));
     }
-    machine.executor->after(0, kRows);
+    machine.executor->after(0, kThreeRows);
     for (uint32_t i = 0; i < 3; ++i) {
       SCOPED_TRACE(static_cast<int>(c.step.kind));
-      expect_near(machine.get(kB, i), c.want(a[i], b[i], kRows[i].position), 2e-6f);
+      expect_near(machine.get(kB, i), c.want(a[i], b[i], kThreeRows[i].position), 2e-6f);
       expect_near(machine.get(kA, i), a[i], 0);
     }
   }
@@ -216,10 +220,10 @@ TEST(Executor, RopeTurnsHeadsByPosition) {
     // three heads from column 8 on; the others are unchanged
     Machine machine({{.kind = StepKind::rope, .out = kA, .column = 8, .width = 24}}, shape);
     for (uint32_t round = 0; round < 2; ++round) {  // other positions with the same rows
-      std::vector<RowInfo> rows = kRows;
+      std::vector<RowInfo> rows = kThreeRows;
       for (RowInfo& info : rows) info.position += round;
       std::vector<Row> x;
-      for (uint32_t i = 0; i < 3; ++i) machine.set(kA, i, x.emplace_back(random_row(random, kWidth)));
+      for (uint32_t i = 0; i < 3; ++i) machine.set(kA, i, x.emplace_back(random_row(random, kBufferWidth)));
       machine.executor->before(0, rows);
       for (uint32_t i = 0; i < 3; ++i) {
         Row want = x[i];
@@ -261,7 +265,7 @@ TEST(Executor, AttentionOverTheCache) {
           // two rows of sequence 0 and one of sequence 1, which is behind
           std::vector<RowInfo> rows = {{0, position, 0, 0}, {0, position + 1, 0, 1}, {0, position / 2, 1, 2}};
           for (uint32_t i = 0; i < 3; ++i) {
-            const Row x = random_row(random, kWidth);
+            const Row x = random_row(random, kBufferWidth);
             machine.set(kA, i, x);
             history[rows[i].sequence].push_back(x);
           }

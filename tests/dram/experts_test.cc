@@ -14,27 +14,27 @@ namespace tierd {
 namespace {
 
 constexpr uint32_t kExperts = 6;
-constexpr uint32_t kWidth = 64;
+constexpr uint32_t kExpertWidth = 64;
 constexpr uint32_t kInner = 96;  // a multiple of a block, not of two row groups' columns
-constexpr uint32_t kTokens = 5;
-enum : BufferId { kIn, kOut, kHidden, kUp, kChoice, kInputs, kResults };
-const std::vector<RowInfo> kRows(kTokens);
+constexpr uint32_t kMixtureTokens = 5;
+enum : BufferId { kMixtureIn, kMixtureOut, kExpertHidden, kExpertUp, kChoice, kInputs, kResults };
+const std::vector<RowInfo> kMixtureRows(kMixtureTokens);
 
 // Packed weights, and the same weights in plain order.
 struct Mixture {
   Mixture(Encoding e, Random& random) : Mixture(e, e, random) {}
-  Mixture(Encoding e, Encoding of_down, Random& random) : matrices{kWidth, kInner, e, e, of_down} {
+  Mixture(Encoding e, Encoding of_down, Random& random) : matrices{kExpertWidth, kInner, e, e, of_down} {
     memory.resize(kExperts * stride() / sizeof(Line));
     for (uint32_t expert = 0; expert < kExperts; ++expert) {
-      add(expert, e, 0, kInner, kWidth, random);
-      add(expert, e, matrices.up_offset(), kInner, kWidth, random);
-      add(expert, of_down, matrices.down_offset(), kWidth, kInner, random);
+      add(expert, e, 0, kInner, kExpertWidth, random);
+      add(expert, e, matrices.up_offset(), kInner, kExpertWidth, random);
+      add(expert, of_down, matrices.down_offset(), kExpertWidth, kInner, random);
     }
-    x.resize(kTokens * kWidth);
+    x.resize(kMixtureTokens * kExpertWidth);
     for (float& value : x) value = random.symmetric();
     // Each row uses some experts, none uses all, and one expert has no row.
-    choice.resize(kTokens * kExperts);
-    for (uint32_t t = 0; t < kTokens; ++t) {
+    choice.resize(kMixtureTokens * kExperts);
+    for (uint32_t t = 0; t < kMixtureTokens; ++t) {
       for (uint32_t expert = 0; expert + 1 < kExperts; ++expert)
         choice[t * kExperts + expert] = (t + expert) % 3 == 0 ? 0 : 0.25f + static_cast<float>(expert);
     }
@@ -64,8 +64,8 @@ struct Mixture {
   }
   // Returns row r of gate (0), up (1) or down (2).
   const float* row(uint32_t expert, uint32_t matrix, uint32_t r) const {
-    const uint32_t cols = matrix == 2 ? kInner : kWidth;
-    return &plain[(uint64_t{expert} * 3 + matrix) * kInner * kWidth + uint64_t{r} * cols];
+    const uint32_t cols = matrix == 2 ? kInner : kExpertWidth;
+    return &plain[(uint64_t{expert} * 3 + matrix) * kInner * kExpertWidth + uint64_t{r} * cols];
   }
 
   struct alignas(64) Line {
@@ -78,20 +78,22 @@ struct Mixture {
 
 // Makes one call with each list of experts. `most`: lines of scratch and of a batch.
 using Calls = std::vector<std::vector<uint32_t>>;
-std::vector<float> computed(Mixture& mixture, const Calls& calls, uint32_t workers = 1,
-                            uint32_t tokens = kTokens, uint32_t first_token = 0, uint32_t most = kTokens) {
+std::vector<float> mixed(Mixture& mixture, const Calls& calls, uint32_t workers = 1,
+                         uint32_t tokens = kMixtureTokens, uint32_t first_token = 0,
+                         uint32_t most = kMixtureTokens) {
   ComputePlan plan;
   const uint32_t up = 2 * static_cast<uint32_t>(align_up(kInner, kGroupRows));
-  plan.buffers = {{"in", kWidth, 0},       {"out", kWidth, 0},    {"hidden", kInner, 0}, {"up", up, 0},
-                  {"choice", kExperts, 0}, {"inputs", kWidth, 0}, {"results", kWidth, 0}};
+  plan.buffers = {
+      {"in", kExpertWidth, 0}, {"out", kExpertWidth, 0},    {"hidden", kInner, 0},       {"up", up, 0},
+      {"choice", kExperts, 0}, {"inputs", kExpertWidth, 0}, {"results", kExpertWidth, 0}};
   plan.max_rows = most;
   SiteWork& site = plan.sites.emplace_back();
-  site.cut = Experts{.width = kWidth, .inner = kInner, .experts = kExperts};
+  site.cut = Experts{.width = kExpertWidth, .inner = kInner, .experts = kExperts};
   site.editions = {0};
   plan.editions = {{mixture.matrices.gate, mixture.matrices.up, mixture.matrices.down}};
-  site.in = kIn;
-  site.out = kOut;
-  site.ffn = {.activation = Activation::silu, .hidden = kHidden, .up = kUp};
+  site.in = kMixtureIn;
+  site.out = kMixtureOut;
+  site.ffn = {.activation = Activation::silu, .hidden = kExpertHidden, .up = kExpertUp};
   site.experts = {.choice = kChoice, .inputs = kInputs, .results = kResults};
   const std::vector<uint64_t> offsets = buffer_offsets(plan);
   const uint32_t choice_stride = buffer_stride(plan.buffers[kChoice]);
@@ -100,8 +102,8 @@ std::vector<float> computed(Mixture& mixture, const Calls& calls, uint32_t worke
   EXPECT_TRUE(executor.ok());
   auto* floats = reinterpret_cast<float*>(executor->activations().data());
   for (uint32_t t = 0; t < tokens; ++t) {
-    std::copy_n(&mixture.x[(first_token + t) * kWidth], kWidth,
-                floats + offsets[kIn] / sizeof(float) + uint64_t{t} * kWidth);
+    std::copy_n(&mixture.x[(first_token + t) * kExpertWidth], kExpertWidth,
+                floats + offsets[kMixtureIn] / sizeof(float) + uint64_t{t} * kExpertWidth);
     std::copy_n(&mixture.choice[(first_token + t) * kExperts], kExperts,
                 floats + offsets[kChoice] / sizeof(float) + uint64_t{t} * choice_stride);
   }
@@ -109,11 +111,11 @@ std::vector<float> computed(Mixture& mixture, const Calls& calls, uint32_t worke
   for (const auto& experts : calls) {
     std::vector<Unit> units;
     for (const uint32_t expert : experts) units.push_back({expert, mixture.place(expert)});
-    EXPECT_EQ(executor->neurons(0, 0, std::span(kRows).first(tokens), units, mixture.bytes(), {}),
+    EXPECT_EQ(executor->neurons(0, 0, std::span(kMixtureRows).first(tokens), units, mixture.bytes(), {}),
               experts.size() * mixture.matrices.tensor_bytes());
   }
-  const float* out = floats + offsets[kOut] / sizeof(float);
-  return {out, out + tokens * kWidth};
+  const float* out = floats + offsets[kMixtureOut] / sizeof(float);
+  return {out, out + tokens * kExpertWidth};
 }
 
 TEST(Experts, AreAddedAsMuchAsTheyWereChosen) {
@@ -126,23 +128,23 @@ TEST(Experts, AreAddedAsMuchAsTheyWereChosen) {
       for (uint32_t i = 0; i < n; ++i) sum += double{a[i]} * b[i];
       return sum;
     };
-    const auto got = computed(mixture, {{0, 1, 2, 3, 4, 5}});
-    for (uint32_t t = 0; t < kTokens; ++t) {
-      std::vector<double> want(kWidth);
+    const auto got = mixed(mixture, {{0, 1, 2, 3, 4, 5}});
+    for (uint32_t t = 0; t < kMixtureTokens; ++t) {
+      std::vector<double> want(kExpertWidth);
       for (uint32_t expert = 0; expert < kExperts; ++expert) {
-        const float* x = &mixture.x[t * kWidth];
+        const float* x = &mixture.x[t * kExpertWidth];
         std::vector<double> hidden(kInner);
         for (uint32_t i = 0; i < kInner; ++i) {
-          const double gate = dot(mixture.row(expert, 0, i), x, kWidth);
-          hidden[i] = gate / (1 + std::exp(-gate)) * dot(mixture.row(expert, 1, i), x, kWidth);
+          const double gate = dot(mixture.row(expert, 0, i), x, kExpertWidth);
+          hidden[i] = gate / (1 + std::exp(-gate)) * dot(mixture.row(expert, 1, i), x, kExpertWidth);
         }
-        for (uint32_t c = 0; c < kWidth; ++c) {
+        for (uint32_t c = 0; c < kExpertWidth; ++c) {
           want[c] += double{mixture.choice[t * kExperts + expert]} *
                      dot(mixture.row(expert, 2, c), hidden.data(), kInner);
         }
       }
-      for (uint32_t c = 0; c < kWidth; ++c)
-        ASSERT_NEAR(got[t * kWidth + c], want[c], 1e-4 * std::abs(want[c]) + 2e-3)
+      for (uint32_t c = 0; c < kExpertWidth; ++c)
+        ASSERT_NEAR(got[t * kExpertWidth + c], want[c], 1e-4 * std::abs(want[c]) + 2e-3)
             << name(e) << ' ' << t << ' ' << c;
     }
   }
@@ -151,15 +153,15 @@ TEST(Experts, AreAddedAsMuchAsTheyWereChosen) {
 TEST(Experts, BitsDependOnNeitherCallsNorWorkersNorBatchNorScratch) {
   Random random(2);
   Mixture mixture(Encoding::q8_0, random);
-  const auto whole = computed(mixture, {{0, 1, 2, 3, 4, 5}});
-  EXPECT_EQ(computed(mixture, {{0}, {1, 2}, {3}, {4, 5}}), whole);
-  EXPECT_EQ(computed(mixture, {{0, 1, 2, 3, 4}}), whole) << "of the last one no row gets anything";
-  EXPECT_EQ(computed(mixture, {{0, 1}, {2, 3, 4}}, 3), whole);
-  EXPECT_EQ(computed(mixture, {{0, 1, 2, 3, 4, 5}}, 2, kTokens, 0, 64), whole) << "all computed together";
-  for (uint32_t t = 0; t < kTokens; ++t) {
-    const std::vector<float> alone(whole.begin() + t * kWidth, whole.begin() + (t + 1) * kWidth);
-    EXPECT_EQ(computed(mixture, {{0, 1, 2, 3, 4, 5}}, 1, 1, t), alone);
-    EXPECT_EQ(computed(mixture, {{0, 1, 2, 3, 4, 5}}, 1, 1, t, 1), alone) << "one after the other";
+  const auto whole = mixed(mixture, {{0, 1, 2, 3, 4, 5}});
+  EXPECT_EQ(mixed(mixture, {{0}, {1, 2}, {3}, {4, 5}}), whole);
+  EXPECT_EQ(mixed(mixture, {{0, 1, 2, 3, 4}}), whole) << "of the last one no row gets anything";
+  EXPECT_EQ(mixed(mixture, {{0, 1}, {2, 3, 4}}, 3), whole);
+  EXPECT_EQ(mixed(mixture, {{0, 1, 2, 3, 4, 5}}, 2, kMixtureTokens, 0, 64), whole) << "all computed together";
+  for (uint32_t t = 0; t < kMixtureTokens; ++t) {
+    const std::vector<float> alone(whole.begin() + t * kExpertWidth, whole.begin() + (t + 1) * kExpertWidth);
+    EXPECT_EQ(mixed(mixture, {{0, 1, 2, 3, 4, 5}}, 1, 1, t), alone);
+    EXPECT_EQ(mixed(mixture, {{0, 1, 2, 3, 4, 5}}, 1, 1, t, 1), alone) << "one after the other";
   }
 }
 

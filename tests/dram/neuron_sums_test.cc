@@ -17,8 +17,8 @@ namespace {
 constexpr uint32_t kNeurons = 300;  // the last run of 64 is incomplete
 constexpr uint32_t kWidth = 96;
 constexpr uint32_t kTokens = 3;
-constexpr BufferId kIn = 0, kOut = 1, kHidden = 2, kUp = 3, kContribution = 4;
-const std::vector<RowInfo> kRows(kTokens);
+constexpr BufferId kFfnIn = 0, kFfnOut = 1, kHidden = 2, kUp = 3, kContribution = 4;
+const std::vector<RowInfo> kTokenRows(kTokens);
 
 struct Ffn {
   Ffn(Encoding e, bool gated, Random& random) : bundle{e, kWidth, gated} {
@@ -78,8 +78,8 @@ Sums compute(Ffn& ffn, const Calls& calls, Executor::Asked asked, uint32_t worke
   site.cut = Bundles{.width = kWidth, .inner = kNeurons, .gated = ffn.bundle.gated};
   site.editions = {0};
   plan.editions = {Encodings(ffn.bundle.pieces(), ffn.bundle.encoding)};
-  site.in = kIn;
-  site.out = kOut;
+  site.in = kFfnIn;
+  site.out = kFfnOut;
   site.ffn = {.activation = Activation::relu,
               .threshold = 0.125f,
               .gate_bias = ffn.bundle.gated ? 0 : kNoTensor,
@@ -93,8 +93,8 @@ Sums compute(Ffn& ffn, const Calls& calls, Executor::Asked asked, uint32_t worke
   EXPECT_TRUE(executor.ok());
   executor->set_tensor(0, ffn.gate_bias.data());
   executor->set_tensor(1, ffn.up_bias.data());
-  const std::span rows = std::span(kRows).first(tokens);
-  std::memcpy(executor->activations().data() + offsets[kIn], &ffn.x[first_token * kWidth],
+  const std::span rows = std::span(kTokenRows).first(tokens);
+  std::memcpy(executor->activations().data() + offsets[kFfnIn], &ffn.x[first_token * kWidth],
               tokens * kWidth * sizeof(float));
   executor->clear(0, tokens);
   for (const auto& neurons : calls) {
@@ -102,7 +102,7 @@ Sums compute(Ffn& ffn, const Calls& calls, Executor::Asked asked, uint32_t worke
     for (const uint32_t neuron : neurons) units.push_back({neuron, ffn.place(neuron)});
     EXPECT_EQ(executor->neurons(0, 0, rows, units, ffn.bytes(), asked), neurons.size() * ffn.bundle.bytes());
   }
-  const auto* out = reinterpret_cast<const float*>(executor->activations().data() + offsets[kOut]);
+  const auto* out = reinterpret_cast<const float*>(executor->activations().data() + offsets[kFfnOut]);
   const auto* gave = reinterpret_cast<const float*>(executor->activations().data() + offsets[kContribution]);
   Sums sums{{out, out + tokens * kWidth}, {}};
   const uint32_t stride = buffer_stride(plan.buffers[kContribution]);
@@ -110,8 +110,8 @@ Sums compute(Ffn& ffn, const Calls& calls, Executor::Asked asked, uint32_t worke
     sums.contribution.insert(sums.contribution.end(), gave + t * stride, gave + t * stride + kNeurons);
   return sums;
 }
-std::vector<float> computed(Ffn& ffn, const Calls& calls, uint32_t workers = 1, uint32_t tokens = kTokens,
-                            uint32_t first_token = 0) {
+std::vector<float> summed(Ffn& ffn, const Calls& calls, uint32_t workers = 1, uint32_t tokens = kTokens,
+                          uint32_t first_token = 0) {
   return compute(ffn, calls, {}, workers, tokens, first_token).out;
 }
 
@@ -143,7 +143,7 @@ TEST(NeuronSums, ComputeTheNetworkOfTheActiveNeurons) {
             for (uint32_t c = 0; c < kWidth; ++c) want[t * kWidth + c] += hidden * down[c];
           }
         }
-        const auto got = computed(ffn, {active});
+        const auto got = summed(ffn, {active});
         for (size_t i = 0; i < want.size(); ++i)
           ASSERT_NEAR(got[i], want[i], 2e-4) << name(e) << gated << ' ' << i;
       }
@@ -155,17 +155,17 @@ TEST(NeuronSums, BitsDependOnNeitherCallsNorWorkersNorBatch) {
   Random random(2);
   Ffn ffn(Encoding::f16, true, random);
   const auto active = some_neurons(random, 0.4);
-  const auto whole = computed(ffn, {active});
+  const auto whole = summed(ffn, {active});
   Calls runs;
   for (const uint32_t neuron : active) {
     if (runs.empty() || runs.back().back() / kPartialNeurons != neuron / kPartialNeurons) runs.emplace_back();
     runs.back().push_back(neuron);
   }
-  EXPECT_EQ(computed(ffn, runs), whole);
-  EXPECT_EQ(computed(ffn, runs, 3), whole);
-  EXPECT_EQ(computed(ffn, {active}, 2), whole);
+  EXPECT_EQ(summed(ffn, runs), whole);
+  EXPECT_EQ(summed(ffn, runs, 3), whole);
+  EXPECT_EQ(summed(ffn, {active}, 2), whole);
   for (uint32_t t = 0; t < kTokens; ++t) {
-    EXPECT_EQ(computed(ffn, {active}, 1, 1, t),
+    EXPECT_EQ(summed(ffn, {active}, 1, 1, t),
               std::vector<float>(whole.begin() + t * kWidth, whole.begin() + (t + 1) * kWidth));
   }
 }
@@ -189,7 +189,7 @@ TEST(NeuronSums, InactiveNeuronsChangeNoBit) {
   }
   ASSERT_LT(firing.size(), all.size());
   ASSERT_GT(firing.size(), 0u);
-  const auto dense = computed(ffn, {all}), sparse = computed(ffn, {firing});
+  const auto dense = summed(ffn, {all}), sparse = summed(ffn, {firing});
   EXPECT_EQ(0, std::memcmp(dense.data(), sparse.data(), dense.size() * sizeof(float)));
 }
 
@@ -207,7 +207,7 @@ TEST(NeuronSums, RowsUseTheirOwnNeurons) {
   }
   const Sums together = compute(ffn, {all}, {.row_masks = masks.data(), .measure = false}, 2);
   for (uint32_t t = 0; t < kTokens; ++t) {
-    EXPECT_EQ(computed(ffn, {of_row[t]}, 1, 1, t),
+    EXPECT_EQ(summed(ffn, {of_row[t]}, 1, 1, t),
               std::vector<float>(together.out.begin() + t * kWidth, together.out.begin() + (t + 1) * kWidth));
   }
 }
@@ -227,7 +227,7 @@ TEST(NeuronSums, WhatEachNeuronGivesIsMeasuredWhoeverUsesIt) {
       for (const float value : down) length += double{value} * value;
       for (uint32_t t = 0; t < kTokens; ++t) {
         // A neuron computed alone gives its contribution.
-        const auto out = computed(ffn, {{neuron}}, 1, 1, t);
+        const auto out = summed(ffn, {{neuron}}, 1, 1, t);
         double squares = 0;
         for (const float value : out) squares += double{value} * value;
         const float gave = sums.contribution[t * kNeurons + neuron];

@@ -13,13 +13,13 @@
 namespace tierd::cuda {
 namespace {
 
-constexpr uint32_t kRows = 3;
+constexpr uint32_t kPassRows = 3;
 constexpr BufferId kContribution = 4;
 
 class DeviceOfPruned {
  public:
   DeviceOfPruned(const PrunedNeurons& neurons, bool gather)
-      : neurons_(neurons), plan_(plan_of_pruned(neurons, gather, kRows)) {
+      : neurons_(neurons), plan_(plan_of_pruned(neurons, gather, kPassRows)) {
     plan_.buffers.push_back({"contribution", tierd::neurons(neurons.cut), 0});
     plan_.sites.front().contribution = kContribution;
     const uint64_t bytes = neurons.memory.size() * sizeof(PrunedNeurons::Line);
@@ -38,17 +38,17 @@ class DeviceOfPruned {
     const SiteWork& site = plan_.sites.front();
     Random random(9);
     const uint32_t width = inputs(neurons_.cut);
-    std::vector<float> x(size_t{kRows} * width);
+    std::vector<float> x(size_t{kPassRows} * width);
     for (float& value : x) value = random.symmetric();
     std::vector<RowInfo> rows;
-    for (uint32_t i = 0; i < kRows; ++i) rows.push_back({7 * i, 0, 0, i});
+    for (uint32_t i = 0; i < kPassRows; ++i) rows.push_back({7 * i, 0, 0, i});
     std::vector<uint64_t> masks(tierd::neurons(neurons_.cut), 0b101);
     const Take take{.what = Take::What::input, .stride = width, .columns = width, .values = x.data()};
     const Give gives[] = {give(site.out, outputs(neurons_.cut)),
                           give(kContribution, tierd::neurons(neurons_.cut))};
     DeviceRequest request;
     request.message.op = Op::run;
-    request.message.rows = kRows;
+    request.message.rows = kPassRows;
     request.message.flags = kPartial;
     request.payload.units = units;
     request.payload.rows = rows;
@@ -67,7 +67,7 @@ class DeviceOfPruned {
     const std::span<const std::byte> all = pools_.activations(4);
     std::vector<float> values;
     for (const BufferId b : {plan_.sites.front().out, kContribution}) {
-      const uint64_t bytes = uint64_t{kRows} * buffer_stride(plan_.buffers[b]) * sizeof(float);
+      const uint64_t bytes = uint64_t{kPassRows} * buffer_stride(plan_.buffers[b]) * sizeof(float);
       const size_t before = values.size();
       values.resize(before + bytes / sizeof(float));
       std::memcpy(values.data() + before, all.data() + buffer_offsets(plan_)[b], bytes);

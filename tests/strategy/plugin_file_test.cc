@@ -19,15 +19,15 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-std::string bad(const std::string& name) {
+std::string bad_cache(const std::string& name) {
   return TIERD_BAD_PLUGIN_DIR "/cache-" + name + ".so";
 }
 
 TEST(PluginFile, ASoundOneIsLoaded) {
-  const auto plugin = load_plugin(bad("sound"), "cache", "sound");
+  const auto plugin = load_plugin(bad_cache("sound"), "cache", "sound");
   ASSERT_TRUE(plugin.ok()) << plugin.error().line();
   EXPECT_STREQ((*plugin)->name, "sound");
-  EXPECT_EQ(*load_plugin(bad("sound"), "cache", "sound"), *plugin);  // the library stays loaded
+  EXPECT_EQ(*load_plugin(bad_cache("sound"), "cache", "sound"), *plugin);  // the library stays loaded
   tierd_cache_1 table;
   EXPECT_TRUE(read_table(**plugin, "", table).ok());
 }
@@ -36,7 +36,7 @@ TEST(PluginFile, OneThatOthersCouldHaveWrittenIsNotRun) {
   const std::string folder = testing::TempDir() + "plugin_trust_" + std::to_string(::getpid());
   std::filesystem::create_directory(folder);
   const std::string file = folder + "/cache-sound.so";
-  std::filesystem::copy_file(bad("sound"), file);
+  std::filesystem::copy_file(bad_cache("sound"), file);
   using std::filesystem::perms;
   std::filesystem::permissions(file, perms::owner_all | perms::others_write);
   EXPECT_THAT(load_plugin(file, "cache", "sound").error().line(),
@@ -54,10 +54,10 @@ TEST(PluginFile, WhatIsNoWholeFileIsRefused) {
   const std::string folder = testing::TempDir() + "plugin_parts_" + std::to_string(::getpid());
   std::filesystem::create_directory(folder);
   const std::string file = folder + "/cache-sound.so", pipe = folder + "/cache-pipe.so";
-  const uint64_t whole = std::filesystem::file_size(bad("sound"));
+  const uint64_t whole = std::filesystem::file_size(bad_cache("sound"));
   for (const uint64_t bytes : {whole / 2, whole / 4, uint64_t{70}, uint64_t{0}}) {
     std::filesystem::remove(file);
-    std::filesystem::copy_file(bad("sound"), file);
+    std::filesystem::copy_file(bad_cache("sound"), file);
     std::filesystem::resize_file(file, bytes);
     EXPECT_EQ(load_plugin(file, "cache", "sound").code(), Code::plugin_fault) << bytes;
   }
@@ -67,19 +67,19 @@ TEST(PluginFile, WhatIsNoWholeFileIsRefused) {
   std::filesystem::remove_all(folder);
 }
 
-struct Refused {
+struct RefusedPluginCase {
   const char* name;
   std::string line;
 };
 
-class RefusedPlugin : public testing::TestWithParam<Refused> {};
+class RefusedPlugin : public testing::TestWithParam<RefusedPluginCase> {};
 
 TEST_P(RefusedPlugin, IsOneLineThatNamesTheFileAndWhatWasExpected) {
-  const auto plugin = load_plugin(bad(GetParam().name), "cache", GetParam().name);
+  const auto plugin = load_plugin(bad_cache(GetParam().name), "cache", GetParam().name);
   ASSERT_FALSE(plugin.ok());
   EXPECT_EQ(plugin.code(), Code::plugin_fault);
   const std::string line = plugin.error().line();
-  EXPECT_THAT(line, StartsWith(bad(GetParam().name) + ": "));
+  EXPECT_THAT(line, StartsWith(bad_cache(GetParam().name) + ": "));
   EXPECT_THAT(line, HasSubstr(GetParam().line));
   EXPECT_EQ(line.find('\n'), std::string::npos);
 }
@@ -87,27 +87,31 @@ TEST_P(RefusedPlugin, IsOneLineThatNamesTheFileAndWhatWasExpected) {
 INSTANTIATE_TEST_SUITE_P(
     All, RefusedPlugin,
     testing::Values(
-        Refused{"wrong_major",
-                fmt::format(
-                    "was built for version 99.{0} of the plugin interface, expected {1}.{0}; build it again",
-                    TIERD_ABI_MINOR, TIERD_ABI_MAJOR)},
-        Refused{"no_symbol", "does not export 'tierd_plugin_entry'"},
-        Refused{"unresolved", "undefined symbol: nobody_has_this"},
-        Refused{"short_descriptor", "its descriptor has 24 B, at least 104 B were expected"},
-        Refused{"wrong_kind",
-                "its name is predictor 'wrong_kind', expected cache 'wrong_kind' by its file name"},
-        Refused{"wrong_name", "its name is cache 'another', expected cache 'wrong_name' by its file name"},
-        Refused{"no_summary", "its descriptor has no summary"},
-        Refused{"no_create", "its descriptor has no function 'create'"},
-        Refused{"no_destroy", "its descriptor has no function 'destroy'"},
-        Refused{"no_extension_function", "its descriptor has no function 'extension'"},
-        Refused{"no_params", "declares parameters, but has no list of them"},
-        Refused{"short_params", "its parameter declarations have 16 B each, at least 56 B were expected"},
-        Refused{"param_twice", "its parameter other is declared twice"},
-        Refused{"param_without_name", "its parameter 1 has an invalid name"},
-        Refused{"param_type", "its parameter size has the unknown type 9"},
-        Refused{"param_default", "has the default '65', a whole number within 0 and 64 was expected"}),
-    [](const testing::TestParamInfo<Refused>& refused) { return refused.param.name; });
+        RefusedPluginCase{
+            "wrong_major",
+            fmt::format(
+                "was built for version 99.{0} of the plugin interface, expected {1}.{0}; build it again",
+                TIERD_ABI_MINOR, TIERD_ABI_MAJOR)},
+        RefusedPluginCase{"no_symbol", "does not export 'tierd_plugin_entry'"},
+        RefusedPluginCase{"unresolved", "undefined symbol: nobody_has_this"},
+        RefusedPluginCase{"short_descriptor", "its descriptor has 24 B, at least 104 B were expected"},
+        RefusedPluginCase{"wrong_kind",
+                          "its name is predictor 'wrong_kind', expected cache 'wrong_kind' by its file name"},
+        RefusedPluginCase{"wrong_name",
+                          "its name is cache 'another', expected cache 'wrong_name' by its file name"},
+        RefusedPluginCase{"no_summary", "its descriptor has no summary"},
+        RefusedPluginCase{"no_create", "its descriptor has no function 'create'"},
+        RefusedPluginCase{"no_destroy", "its descriptor has no function 'destroy'"},
+        RefusedPluginCase{"no_extension_function", "its descriptor has no function 'extension'"},
+        RefusedPluginCase{"no_params", "declares parameters, but has no list of them"},
+        RefusedPluginCase{"short_params",
+                          "its parameter declarations have 16 B each, at least 56 B were expected"},
+        RefusedPluginCase{"param_twice", "its parameter other is declared twice"},
+        RefusedPluginCase{"param_without_name", "its parameter 1 has an invalid name"},
+        RefusedPluginCase{"param_type", "its parameter size has the unknown type 9"},
+        RefusedPluginCase{"param_default",
+                          "has the default '65', a whole number within 0 and 64 was expected"}),
+    [](const testing::TestParamInfo<RefusedPluginCase>& refused) { return refused.param.name; });
 
 TEST(PluginFile, WhatIsNoSharedObject) {
   const std::string path = testing::TempDir() + "cache-text.so";
@@ -123,16 +127,17 @@ TEST(PluginFile, WhatIsNoSharedObject) {
 
 TEST(PluginFile, TablesThatAreTooShortOrLackAFunction) {
   const auto read = [](const char* name) {
-    const auto plugin = load_plugin(bad(name), "cache", name);
+    const auto plugin = load_plugin(bad_cache(name), "cache", name);
     EXPECT_TRUE(plugin.ok()) << plugin.error().line();
     tierd_cache_1 table;
-    return read_table(**plugin, bad(name), table);
+    return read_table(**plugin, bad_cache(name), table);
   };
-  EXPECT_EQ(read("offers_nothing").error().line(), bad("offers_nothing") + ": does not offer tierd.cache/1");
+  EXPECT_EQ(read("offers_nothing").error().line(),
+            bad_cache("offers_nothing") + ": does not offer tierd.cache/1");
   EXPECT_EQ(read("short_table").error().line(),
-            bad("short_table") + ": its table tierd.cache/1 has 16 B, at least 128 B were expected");
+            bad_cache("short_table") + ": its table tierd.cache/1 has 16 B, at least 128 B were expected");
   EXPECT_EQ(read("no_admit").error().line(),
-            bad("no_admit") + ": its table tierd.cache/1 has no function 'admit'");
+            bad_cache("no_admit") + ": its table tierd.cache/1 has no function 'admit'");
 }
 
 // A plugin of a later minor version has a longer table.

@@ -27,7 +27,7 @@ UnitDescription dimm() {
                                                 .multiplications = 10}}};
 }
 
-ComputePlan plan(Cut cut) {
+ComputePlan plan_in_f16(Cut cut) {
   ComputePlan plan;
   SiteWork site;
   site.cut = std::move(cut);
@@ -46,7 +46,7 @@ ComputePlan plan(Cut cut) {
 // A neuron: 1,024 inputs, 16 outputs, 32 KiB of f16.
 constexpr uint32_t kNeuronUnits = 32'768 / kPlaceUnit;
 ComputePlan rows_plan() {
-  return plan(Rows{.n_in = 1024, .stacked = {160}, .rows = 16});
+  return plan_in_f16(Rows{.n_in = 1024, .stacked = {160}, .rows = 16});
 }
 
 uint64_t run_ns(const UnitCost& cost, uint8_t flags, uint32_t neurons, uint16_t rows, uint32_t position = 0,
@@ -137,7 +137,7 @@ TEST(NdpCost, NeuronsOfANetworkAreActivated) {
   UnitDescription fast = dimm();
   std::get<NdpDimmDescription>(fast.device).core.multipliers = 1 << 16;
   const auto ns = [&](Activation activation) {
-    ComputePlan network = plan(Bundles{.width = 1024, .inner = 100, .gated = false});
+    ComputePlan network = plan_in_f16(Bundles{.width = 1024, .inner = 100, .gated = false});
     network.sites[0].ffn.activation = activation;
     network.editions = {{Encoding::f16, Encoding::f16}};
     return run_ns(UnitCost(fast, std::move(network)), 0, 100, 1);

@@ -13,7 +13,7 @@ ProcessorDescription processor() {
   return {.memory_rate = 1e9, .rates = {{Encoding::f32, false, 2e9, 4e9}}};
 }
 
-ComputePlan plan(Cut cut) {
+ComputePlan plan_in_f32(Cut cut) {
   ComputePlan plan;
   SiteWork site;
   site.cut = std::move(cut);
@@ -42,7 +42,7 @@ class Costs : public testing::Test {
   }
   // A neuron: 1000 inputs, 16 outputs, 64,000 bytes.
   const Result<UnitCost> cost_ =
-      UnitCost::create(processor(), plan(Rows{.n_in = 1000, .stacked = {160}, .rows = 16}));
+      UnitCost::create(processor(), plan_in_f32(Rows{.n_in = 1000, .stacked = {160}, .rows = 16}));
 };
 
 TEST_F(Costs, OneTokenIsBoundByMemoryAndManyByMultiplications) {
@@ -63,7 +63,7 @@ TEST(UnitCosts, ColumnsHaveARateOfTheirOwn) {
                                                     {Encoding::q8_0, false, 2e9, 1e12, 1e9},
                                                     {Encoding::q8_0, true, 4e9, 1e12, 2e9, 1e9, 5e8}}};
   const auto ns_of_one = [&](Cut cut, Encoding encoding, bool after_wait = false) {
-    ComputePlan of = plan(std::move(cut));
+    ComputePlan of = plan_in_f32(std::move(cut));
     of.editions = {Encodings(of.sites[0].cut.index() == 0 ? 1 : 3, encoding)};
     of.int8_activations = true;
     const auto cost = UnitCost::create(described, of);
@@ -94,7 +94,7 @@ TEST(UnitCosts, AssumedConstantsAreTheDescriptions) {
   ProcessorDescription described = processor();
   described.floats_rate = 1e9;
   described.after_wait_ns = 7;
-  ComputePlan of = plan(Columns{.n_in = 64, .n_out = 64});
+  ComputePlan of = plan_in_f32(Columns{.n_in = 64, .n_out = 64});
   of.sites[0].before = {{.kind = StepKind::rms_norm, .width = 1000}};
   const auto cost = UnitCost::create(described, of);
   ASSERT_TRUE(cost.ok());
@@ -118,7 +118,7 @@ TEST_F(Costs, MovesAreReadAndWritten) {
 }
 
 TEST(UnitCosts, WhatComesOverALinkTakesItsTime) {
-  const auto cost = UnitCost::create(processor(), plan(Columns{.n_in = 64, .n_out = 64}),
+  const auto cost = UnitCost::create(processor(), plan_in_f32(Columns{.n_in = 64, .n_out = 64}),
                                      LinkDescription{.to = "gpu", .rate = 2e9, .latency_ns = 700});
   ASSERT_TRUE(cost.ok());
   const std::vector<Unit> units(4);
@@ -133,7 +133,7 @@ TEST(UnitCosts, WhatComesOverALinkTakesItsTime) {
 }
 
 TEST(UnitCosts, WhatIsNotDescribedIsNamed) {
-  ComputePlan of_blocks = plan(Columns{.n_in = 64, .n_out = 64});
+  ComputePlan of_blocks = plan_in_f32(Columns{.n_in = 64, .n_out = 64});
   of_blocks.editions = {{Encoding::q4_0}};
   of_blocks.int8_activations = true;
   const auto cost = UnitCost::create(processor(), of_blocks);
