@@ -9,7 +9,7 @@
 namespace tierd {
 namespace {
 
-struct Ran {
+struct ExpertsRun {
   std::vector<float> logits;
   SiteUse experts;  // of all layers
 };
@@ -36,8 +36,8 @@ class Mixture : public StreamedMixture {
   }
 
   // Feeds `first` tokens as a prompt, then one token a step.
-  Ran run(const Config& config, uint32_t first) const {
-    Ran ran;
+  ExpertsRun run(const Config& config, uint32_t first) const {
+    ExpertsRun ran;
     ran.logits = play(config, first, tokens_.size(), [&](Runtime& runtime) {
       const ModelPlan& plan = runtime.plan().model;
       for (SiteId s = 0; s < plan.sites.size(); ++s) {
@@ -64,14 +64,14 @@ class Mixture : public StreamedMixture {
 
 TEST_P(Mixture, StreamedAtAQuarterOfTheMemoryItSaysTheSame) {
   for (const uint32_t prompt : {1u, 9u}) {
-    const Ran resident = run(config("pinned", "all"), prompt);
+    const ExpertsRun resident = run(config("pinned", "all"), prompt);
     EXPECT_EQ(resident.experts.misses, 0u);
     std::map<std::string, double> hit_rates;
     for (const char* cache : {"lru", "lfu", "static", "residency-window", "fifo"}) {
       SCOPED_TRACE(std::string(cache) + ", a prompt of " + std::to_string(prompt));
       Config streamed = config(cache, "25%");
       if (streamed.cache.name == "static") streamed.cache.tensors = hot_set();
-      const Ran ran = run(streamed, prompt);
+      const ExpertsRun ran = run(streamed, prompt);
       expect_the_same_bits(ran.logits, resident.logits);
       EXPECT_GT(ran.experts.misses, 0u);
       EXPECT_GT(ran.experts.hits, 0u);
@@ -87,7 +87,7 @@ TEST_P(Mixture, StreamedAtAQuarterOfTheMemoryItSaysTheSame) {
 
 // Varies the cache, the number of threads and the order of agents and reads.
 TEST_P(Mixture, WhateverIsReadWhenItSaysTheSame) {
-  const Ran resident = run(config("pinned", "all"), 5);
+  const ExpertsRun resident = run(config("pinned", "all"), 5);
   Config none = config("none", "25%");
   Config threads = config("lru", "25%");
   threads.threads = 3;
@@ -100,12 +100,12 @@ TEST_P(Mixture, WhateverIsReadWhenItSaysTheSame) {
 
 // Predicting with the next layer's router: a wrong prediction costs reads and changes no bit.
 TEST_P(Mixture, TheNextRouterReadsAhead) {
-  const Ran resident = run(config("pinned", "all"), 1);
+  const ExpertsRun resident = run(config("pinned", "all"), 1);
   Config ahead = config("lru", "30%");
   ahead.predictor.name = "router";
   ahead.predictor.tensors = routers();
   ahead.predictor.settings.push_back({"least_precision", 0.0, "test"});
-  const Ran ran = run(ahead, 1);
+  const ExpertsRun ran = run(ahead, 1);
   expect_the_same_bits(ran.logits, resident.logits);
   EXPECT_GT(ran.experts.foreseen, 0u);
   EXPECT_GT(ran.experts.right, 0u);
@@ -113,20 +113,20 @@ TEST_P(Mixture, TheNextRouterReadsAhead) {
   // The model has the routers already, so no separate file is needed.
   Config of_model = ahead;
   of_model.predictor.tensors = "model";
-  const Ran the_same = run(of_model, 1);
+  const ExpertsRun the_same = run(of_model, 1);
   expect_the_same_bits(the_same.logits, resident.logits);
   EXPECT_EQ(the_same.experts.foreseen, ran.experts.foreseen);
   EXPECT_EQ(the_same.experts.right, ran.experts.right);
   Config more = ahead;
   more.predictor.settings.push_back({"more", int64_t{3}, "test"});
-  const Ran with_more = run(more, 1);
+  const ExpertsRun with_more = run(more, 1);
   expect_the_same_bits(with_more.logits, resident.logits);
   EXPECT_EQ(with_more.experts.foreseen, 2 * ran.experts.foreseen);
   EXPECT_GE(with_more.experts.right, ran.experts.right);
   // Where the precision is too low, prefetching stops after the first predictions.
   Config sure = of_model;
   sure.predictor.settings = {{"least_precision", 1.0, "test"}};
-  const Ran surely = run(sure, 1);
+  const ExpertsRun surely = run(sure, 1);
   expect_the_same_bits(surely.logits, resident.logits);
   EXPECT_GT(surely.experts.foreseen, 0u);
   EXPECT_LT(surely.experts.foreseen, ran.experts.foreseen);

@@ -2,22 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
+#include "tests/system/control_group_files.h"
 
 namespace tierd {
 namespace {
-
-void write(const std::string& path, const std::string& text) {
-  std::ofstream(path) << text;
-}
-
-std::string fresh_folder(const std::string& name) {
-  const std::string folder = testing::TempDir() + "memory-group-" + name;
-  std::filesystem::remove_all(folder);
-  std::filesystem::create_directories(folder);
-  return folder;
-}
 
 TEST(MemoryGroup, Version1BeforeVersion2) {
   const auto group = find_control_group(

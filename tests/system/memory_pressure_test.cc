@@ -6,18 +6,11 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/system/control_group_files.h"
+
 namespace tierd {
 namespace {
 
-std::string fresh_folder(const std::string& name) {
-  const std::string folder = testing::TempDir() + "memory-pressure-" + name;
-  std::filesystem::remove_all(folder);
-  std::filesystem::create_directories(folder);
-  return folder;
-}
-void write(const std::string& path, const std::string& text) {
-  std::ofstream(path) << text;
-}
 std::string text_of(const std::string& path) {
   std::stringstream text;
   text << std::ifstream(path).rdbuf();

@@ -12,7 +12,7 @@ namespace tierd {
 namespace {
 
 // Two operators, one of which is predicted, with figures that can be computed by hand.
-CostModel simple() {
+CostModel two_operators() {
   return {.layers = 8,
           .operators = {{"qkv", 1000, 8192, true, 0.9}, {"o", 1000, 4096, true, std::nullopt}},
           .head_bytes = 0,
@@ -24,7 +24,7 @@ CostModel simple() {
 }
 
 TEST(CostModel, TheEquationsByHand) {
-  const CostModel model = simple();
+  const CostModel model = two_operators();
   const double qkv = 8'192'000, o = 4'096'000;
   const auto cost = estimate_cost(model, 100'000'000, 0.5, 4);
   ASSERT_TRUE(cost.has_value());
@@ -43,7 +43,7 @@ TEST(CostModel, TheEquationsByHand) {
 }
 
 TEST(CostModel, WithoutLookAheadNothingOverlaps) {
-  const CostModel model = simple();
+  const CostModel model = two_operators();
   const auto cost = estimate_cost(model, 100'000'000, 0.5, 0);
   ASSERT_TRUE(cost.has_value());
   EXPECT_EQ(cost->preload, 0);
@@ -54,7 +54,7 @@ TEST(CostModel, WithoutLookAheadNothingOverlaps) {
 
 // Joined reads are never slower, and do not change equation 1.
 TEST(CostModel, JoinedReads) {
-  CostModel model = simple();
+  CostModel model = two_operators();
   const auto single = estimate_cost(model, 100'000'000, 0.5, 4);
   model.joins_reads = true;
   const auto joined = estimate_cost(model, 100'000'000, 0.5, 4);
@@ -68,7 +68,7 @@ TEST(CostModel, JoinedReads) {
 // Each operator with misses waits for a first read: eight layers of two operators. A fully predicted operator
 // has no misses.
 TEST(CostModel, EachDemandWaitsForAFirstRead) {
-  CostModel model = simple();
+  CostModel model = two_operators();
   const auto before = estimate_cost(model, 100'000'000, 0.5, 0);
   model.first_read = 1e-4;
   const auto after = estimate_cost(model, 100'000'000, 0.5, 0);
@@ -84,7 +84,7 @@ TEST(CostModel, EachDemandWaitsForAFirstRead) {
 }
 
 TEST(CostModel, CachesHitAsTheyAreLargeWhereNothingElseIsKnown) {
-  CostModel model = simple();
+  CostModel model = two_operators();
   model.hits.reset();
   const double all = 8 * model.layer_bytes();
   const auto cost = estimate_cost(model, 60'000'000, 0.5, 1);
@@ -96,7 +96,7 @@ TEST(CostModel, CachesHitAsTheyAreLargeWhereNothingElseIsKnown) {
 
 // 8 layers in groups of 3: the last group has two layers and takes two thirds of a group's time.
 TEST(CostModel, GroupsNeedNotDivideTheLayers) {
-  const CostModel model = simple();
+  const CostModel model = two_operators();
   const auto cost = estimate_cost(model, 100'000'000, 0.5, 3);
   EXPECT_DOUBLE_EQ(cost->steady_token, 8.0 / 3 * (cost->on_demand + std::max(cost->preload, cost->compute)));
 }
@@ -126,7 +126,7 @@ TEST(CostModel, TheGainOfThePapersFigure) {
 }
 
 TEST(CostSearch, TakesTheSparsityThatTheBudgetAsksFor) {
-  const CostModel model = simple();
+  const CostModel model = two_operators();
   const uint64_t all = 8 * 12'288'000;
   const auto choice = choose_cost(model, all / 4, all, std::nullopt, 0.05);
   ASSERT_TRUE(choice.has_value());
@@ -137,7 +137,7 @@ TEST(CostSearch, TakesTheSparsityThatTheBudgetAsksFor) {
 }
 
 TEST(CostSearch, EndsWhereComputingTakesAsLong) {
-  CostModel model = simple();
+  CostModel model = two_operators();
   model.memory_rate = 1e9;
   const auto choice = choose_cost(model, 100'000'000, 98'304'000, 0.5, 0.05);
   EXPECT_EQ(choice->chosen.group, 1u);
@@ -145,7 +145,7 @@ TEST(CostSearch, EndsWhereComputingTakesAsLong) {
 }
 
 TEST(CostSearch, EndsWhereAnotherLayerWinsLittle) {
-  CostModel model = simple();
+  CostModel model = two_operators();
   model.memory_rate = 100e9;
   const auto choice = choose_cost(model, 100'000'000, 98'304'000, 0.5, 0.05);
   EXPECT_EQ(choice->chosen.group, 4u);  // the disk reads 32 KiB at its best rate
@@ -153,7 +153,7 @@ TEST(CostSearch, EndsWhereAnotherLayerWinsLittle) {
 }
 
 TEST(CostSearch, NothingAheadWhereThatIsFaster) {
-  CostModel model = simple();
+  CostModel model = two_operators();
   model.memory_rate = 100e9;
   EXPECT_EQ(choose_fastest(model, 100'000'000, 98'304'000, 0.5, 0.05).chosen.group, 4u);
   // With a poor prediction, prefetched channels are read again.
@@ -166,7 +166,7 @@ TEST(CostSearch, NothingAheadWhereThatIsFaster) {
 // Half of a layer's channels take 6 MB, and the budget has 2 MB for them. They are read on demand, and none
 // stays.
 TEST(CostSearch, NothingAheadWhereNoLayerFits) {
-  CostModel model = simple();
+  CostModel model = two_operators();
   model.hits.reset();
   const uint64_t budget = 3'000'000;
   ASSERT_FALSE(choose_cost(model, budget, 98'304'000, 0.5, 0.05).has_value());
@@ -181,7 +181,7 @@ TEST(CostSearch, NothingAheadWhereNoLayerFits) {
 
 // A head of 10 MB, 4 of which fit beside M_cl: 6 are read at the disk's best rate while the head is computed.
 TEST(CostModel, WhatDoesNotFitOfTheHeadIsReadAnew) {
-  CostModel model = simple();
+  CostModel model = two_operators();
   const uint64_t budget = 1'000'000 + 6'144'000 + 4'000'000;
   const auto without = estimate_cost(model, budget, 0.5, 1);
   model.head_bytes = 10'000'000;
@@ -194,14 +194,14 @@ TEST(CostModel, WhatDoesNotFitOfTheHeadIsReadAnew) {
 }
 
 TEST(CostModel, TheLosslessWayReadsWhatDoesNotFit) {
-  const CostModel model = simple();
+  const CostModel model = two_operators();
   const double all = 8 * 12'288'000;
   EXPECT_DOUBLE_EQ(lossless_token(model, 200'000'000), all / 10e9);
   EXPECT_DOUBLE_EQ(lossless_token(model, 51'000'000), (all + 1e6 - 51e6) / 2e9);
 }
 
 TEST(CostSearch, EndsWhereTheBudgetDoes) {
-  CostModel model = simple();
+  CostModel model = two_operators();
   model.memory_rate = 100e9;
   const auto choice = choose_cost(model, 15'000'000, 98'304'000, 0.5, 0);
   EXPECT_EQ(choice->chosen.group, 2u);

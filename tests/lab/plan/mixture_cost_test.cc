@@ -9,7 +9,7 @@ namespace {
 
 // Four layers of eight experts, two of which are used, with figures that can be computed by hand. Reading an
 // expert takes 1 ms.
-MixtureModel simple() {
+MixtureModel four_layers() {
   return {.layers = 4,
           .experts = 8,
           .used = 2,
@@ -21,7 +21,7 @@ MixtureModel simple() {
 }
 
 TEST(MixtureCost, ReadsTheChosenExpertsThatMemoryHasNot) {
-  const auto cost = mixture_cost(simple(), 500'000 + 2'000'000 + 8'000'000);
+  const auto cost = mixture_cost(four_layers(), 500'000 + 2'000'000 + 8'000'000);
   ASSERT_TRUE(cost.has_value());
   EXPECT_DOUBLE_EQ(cost->kept, 0.25);
   EXPECT_DOUBLE_EQ(cost->hits, 0.25);
@@ -34,7 +34,7 @@ TEST(MixtureCost, ReadsTheChosenExpertsThatMemoryHasNot) {
 }
 
 TEST(MixtureCost, TakesTheHitsThatAreKnown) {
-  MixtureModel model = simple();
+  MixtureModel model = four_layers();
   model.hits = 0.75;
   const auto cost = mixture_cost(model, 10'500'000);
   EXPECT_DOUBLE_EQ(cost->kept, 0.25);
@@ -42,7 +42,7 @@ TEST(MixtureCost, TakesTheHitsThatAreKnown) {
 }
 
 TEST(MixtureCost, EachLayerWaitsForAFirstRead) {
-  MixtureModel model = simple();
+  MixtureModel model = four_layers();
   const auto before = mixture_cost(model, 10'500'000);
   model.first_read = 1e-3;
   EXPECT_NEAR(mixture_cost(model, 10'500'000)->disk, before->disk + 4e-3, 1e-12);
@@ -50,11 +50,11 @@ TEST(MixtureCost, EachLayerWaitsForAFirstRead) {
 }
 
 TEST(MixtureCost, WhatEveryTokenUsesIsReadInOrderWhereItDoesNotFit) {
-  const auto cost = mixture_cost(simple(), 500'000 + 1'500'000);
+  const auto cost = mixture_cost(four_layers(), 500'000 + 1'500'000);
   EXPECT_EQ(cost->kept, 0);
   EXPECT_DOUBLE_EQ(cost->streamed_bytes, 500'000);
   EXPECT_DOUBLE_EQ(cost->flash_bytes, 8.5e6);
-  EXPECT_FALSE(mixture_cost(simple(), 499'999).has_value());
+  EXPECT_FALSE(mixture_cost(four_layers(), 499'999).has_value());
 }
 
 }  // namespace

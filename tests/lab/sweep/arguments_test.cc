@@ -19,7 +19,7 @@ ParsedSweep parse(std::vector<std::string> words) {
 }
 
 // Returns the one line with which `words` are refused.
-std::string refusal(std::vector<std::string> words) {
+std::string refused_arguments(std::vector<std::string> words) {
   testing::internal::CaptureStderr();
   const ParsedSweep parsed = parse(std::move(words));
   const std::string line = testing::internal::GetCapturedStderr();
@@ -44,16 +44,18 @@ TEST(SweepArguments, FlagsHoldAtEveryPointOfASweep) {
 }
 
 TEST(SweepArguments, SweepsThatSayTwoThingsAreRefused) {
-  EXPECT_THAT(refusal({"-m", "x", "--sweep", "cache.k"}), HasSubstr("KEY=VALUE"));
-  EXPECT_THAT(refusal({"-m", "x", "--sweep", "run.thread=1"}), HasSubstr("did you mean 'run.threads'?"));
-  EXPECT_THAT(refusal({"-m", "x", "--sweep", "run.threads=1,2", "-t", "2"}), HasSubstr("has a value by -t"));
-  EXPECT_THAT(refusal({"-m", "x", "--sweep", "model.path=a,b"}), HasSubstr("has a value by -m"));
-  EXPECT_THAT(refusal({"-m", "x", "--sweep", "cache.k=1", "--peer", "true", "--peer-rate", "(1)"}),
+  EXPECT_THAT(refused_arguments({"-m", "x", "--sweep", "cache.k"}), HasSubstr("KEY=VALUE"));
+  EXPECT_THAT(refused_arguments({"-m", "x", "--sweep", "run.thread=1"}),
+              HasSubstr("did you mean 'run.threads'?"));
+  EXPECT_THAT(refused_arguments({"-m", "x", "--sweep", "run.threads=1,2", "-t", "2"}),
+              HasSubstr("has a value by -t"));
+  EXPECT_THAT(refused_arguments({"-m", "x", "--sweep", "model.path=a,b"}), HasSubstr("has a value by -m"));
+  EXPECT_THAT(refused_arguments({"-m", "x", "--sweep", "cache.k=1", "--peer", "true", "--peer-rate", "(1)"}),
               HasSubstr("--peer"));
-  EXPECT_THAT(refusal({"-m", "x", "--sweep", "run.context=16,64", "-p", "32"}),
+  EXPECT_THAT(refused_arguments({"-m", "x", "--sweep", "run.context=16,64", "-p", "32"}),
               HasSubstr("do not fit a context of 16"));
-  EXPECT_THAT(refusal({"-m", "x", "--plot", "a.gp"}), HasSubstr("--sweep is required"));
-  EXPECT_THAT(refusal({"-m", "x", "--sweep", "cache.k=1", "--plot", "a.jpg"}), HasSubstr("a.jpg"));
+  EXPECT_THAT(refused_arguments({"-m", "x", "--plot", "a.gp"}), HasSubstr("--sweep is required"));
+  EXPECT_THAT(refused_arguments({"-m", "x", "--sweep", "cache.k=1", "--plot", "a.jpg"}), HasSubstr("a.jpg"));
 }
 
 }  // namespace

@@ -11,7 +11,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-std::string refusal(const std::vector<std::string>& axes, const std::vector<std::string>& overrides = {}) {
+std::string refused_axes(const std::vector<std::string>& axes,
+                         const std::vector<std::string>& overrides = {}) {
   const auto sweep = make_sweep(axes, "", overrides);
   EXPECT_FALSE(sweep.ok());
   return sweep.ok() ? "" : sweep.error().line();
@@ -39,16 +40,17 @@ TEST(Sweep, TheFirstKeyVariesSlowest) {
 }
 
 TEST(Sweep, BadOnesAreRefused) {
-  for (const char* text : {"cache.k", "=1,2", ""}) EXPECT_THAT(refusal({text}), HasSubstr("KEY=VALUE"));
+  for (const char* text : {"cache.k", "=1,2", ""}) EXPECT_THAT(refused_axes({text}), HasSubstr("KEY=VALUE"));
   for (const char* text : {"cache.k=", "cache.k=1,,2", "cache.k=1,", "cache.k= "})
-    EXPECT_THAT(refusal({text}), HasSubstr("an empty value"));
-  EXPECT_THAT(refusal({"cache.k=1,2,1"}), HasSubstr("has 1 twice"));
-  EXPECT_THAT(refusal({"cache.k=1", "cache.k=2"}), HasSubstr("'cache.k' is swept twice"));
-  EXPECT_THAT(refusal({"a=1", "b=1", "c=1"}), HasSubstr("3 times, at most 2"));
-  EXPECT_THAT(refusal({"cache.k=1"}, {"cache.k=2"}), HasSubstr("'cache.k' has a value by --set as well"));
-  EXPECT_THAT(refusal({"run.thread=1,2"}), AllOf(StartsWith("--sweep: unknown key 'run.thread'"),
-                                                 HasSubstr("did you mean 'run.threads'?")));
-  EXPECT_THAT(refusal({"run.threads=1,two"}),
+    EXPECT_THAT(refused_axes({text}), HasSubstr("an empty value"));
+  EXPECT_THAT(refused_axes({"cache.k=1,2,1"}), HasSubstr("has 1 twice"));
+  EXPECT_THAT(refused_axes({"cache.k=1", "cache.k=2"}), HasSubstr("'cache.k' is swept twice"));
+  EXPECT_THAT(refused_axes({"a=1", "b=1", "c=1"}), HasSubstr("3 times, at most 2"));
+  EXPECT_THAT(refused_axes({"cache.k=1"}, {"cache.k=2"}),
+              HasSubstr("'cache.k' has a value by --set as well"));
+  EXPECT_THAT(refused_axes({"run.thread=1,2"}), AllOf(StartsWith("--sweep: unknown key 'run.thread'"),
+                                                      HasSubstr("did you mean 'run.threads'?")));
+  EXPECT_THAT(refused_axes({"run.threads=1,two"}),
               AllOf(StartsWith("--sweep: "), HasSubstr("'run.threads' must be")));
 }
 

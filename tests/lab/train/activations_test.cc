@@ -17,8 +17,8 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr uint32_t kWidth = 3;
-constexpr uint32_t kNeurons = 5;
+constexpr uint32_t kInputWidth = 3;
+constexpr uint32_t kFewNeurons = 5;
 constexpr const char* kX = "layers.0.ffn.x";
 constexpr const char* kContribution = "layers.0.ffn.contribution";
 
@@ -33,12 +33,12 @@ class ActivationsTest : public testing::Test {
  protected:
   static SafetensorsBuilder file_of(const std::vector<float>& x, const std::vector<float>& contributions) {
     SafetensorsBuilder file;
-    file.add(kX, "F32", {4, kWidth}, f32_bytes(x));
-    file.add(kContribution, "F16", {4, kNeurons}, f16_bytes(contributions));
+    file.add(kX, "F32", {4, kInputWidth}, f32_bytes(x));
+    file.add(kContribution, "F16", {4, kFewNeurons}, f16_bytes(contributions));
     return file;
   }
   Result<Activations> open(const std::string& bytes) const {
-    return Activations::open(folder_.write("a.safetensors", bytes), one_layer(kWidth, kNeurons));
+    return Activations::open(folder_.write("a.safetensors", bytes), one_layer(kInputWidth, kFewNeurons));
   }
   // Returns the error line for a file of these tensors.
   std::string refused(const std::function<void(SafetensorsBuilder&)>& tensors) const {
@@ -53,8 +53,8 @@ class ActivationsTest : public testing::Test {
     const auto opened = open(file_of(x, contributions).bytes());
     EXPECT_TRUE(opened.ok());
     const std::vector<uint32_t> tokens = {0, 1, 2, 3};
-    std::vector<float> inputs(4 * kWidth);
-    std::vector<float> outputs(4 * kNeurons);
+    std::vector<float> inputs(4 * kInputWidth);
+    std::vector<float> outputs(4 * kFewNeurons);
     for (const Status& read :
          {opened->read_inputs(0, tokens, inputs), opened->read_contributions(0, tokens, outputs)}) {
       if (read.ok()) continue;
@@ -69,7 +69,7 @@ class ActivationsTest : public testing::Test {
 };
 
 TEST_F(ActivationsTest, RowsOfAnyTokens) {
-  const auto opened = open(file_of(counted(kWidth), counted(kNeurons)).bytes());
+  const auto opened = open(file_of(counted(kInputWidth), counted(kFewNeurons)).bytes());
   ASSERT_TRUE(opened.ok()) << opened.error().line();
   EXPECT_EQ(opened->tokens(), 4U);
   std::vector<float> x(9);
@@ -113,27 +113,27 @@ TEST_F(ActivationsTest, WhatDoesNotFitTheModel) {
 TEST_F(ActivationsTest, WhatIsNoActivation) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   constexpr float kInfinite = std::numeric_limits<float>::infinity();
-  std::vector<float> x = counted(kWidth);
+  std::vector<float> x = counted(kInputWidth);
   x[7] = kNan;
-  EXPECT_THAT(refused_values(x, counted(kNeurons)),
+  EXPECT_THAT(refused_values(x, counted(kFewNeurons)),
               AllOf(HasSubstr("a.safetensors: tensor \"layers.0.ffn.x\""),
                     HasSubstr("row 2, column 1 is nan, expected a finite number")));
   x[7] = -kInfinite;
-  EXPECT_THAT(refused_values(x, counted(kNeurons)), HasSubstr("is -inf, expected a finite number"));
-  std::vector<float> contributions = counted(kNeurons);
+  EXPECT_THAT(refused_values(x, counted(kFewNeurons)), HasSubstr("is -inf, expected a finite number"));
+  std::vector<float> contributions = counted(kFewNeurons);
   contributions[19] = -0.5F;
-  EXPECT_THAT(refused_values(counted(kWidth), contributions),
+  EXPECT_THAT(refused_values(counted(kInputWidth), contributions),
               HasSubstr("row 3, column 4 is -0.5, expected a finite number of 0 or more"));
   contributions[19] = kNan;
-  EXPECT_THAT(refused_values(counted(kWidth), contributions), HasSubstr("column 4 is nan"));
+  EXPECT_THAT(refused_values(counted(kInputWidth), contributions), HasSubstr("column 4 is nan"));
 }
 
 TEST_F(ActivationsTest, AFileThatEndsEarly) {
-  const std::string whole = file_of(counted(kWidth), counted(kNeurons)).bytes();
+  const std::string whole = file_of(counted(kInputWidth), counted(kFewNeurons)).bytes();
   for (size_t size = 0; size < whole.size(); size += 7) {
     EXPECT_FALSE(open(whole.substr(0, size)).ok()) << size;
   }
-  EXPECT_EQ(Activations::open("/nowhere/a", one_layer(kWidth, kNeurons)).code(), Code::not_found);
+  EXPECT_EQ(Activations::open("/nowhere/a", one_layer(kInputWidth, kFewNeurons)).code(), Code::not_found);
 }
 
 }  // namespace

@@ -17,12 +17,12 @@ using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr uint32_t kWidth = 64;
-constexpr uint32_t kNeurons = 256;
+constexpr uint32_t kLayerWidth = 64;
+constexpr uint32_t kLayerNeurons = 256;
 constexpr uint32_t kDirections = 12;
-constexpr uint32_t kTokens = 2000;
-constexpr uint32_t kHeldOut = 300;  // after kTokens
-constexpr uint32_t kRank = 4;
+constexpr uint32_t kTrainingTokens = 2000;
+constexpr uint32_t kHeldOut = 300;  // after kTrainingTokens
+constexpr uint32_t kTrainedRank = 4;
 
 struct Layer {
   Decision decision;
@@ -32,20 +32,20 @@ struct Layer {
 Layer make_layer() {
   Random random(3);
   Layer layer;
-  layer.decision.weight.resize(kNeurons * kWidth);
+  layer.decision.weight.resize(kLayerNeurons * kLayerWidth);
   for (float& value : layer.decision.weight) value = random.symmetric();
-  layer.decision.bias.assign(kNeurons, -12.0F);  // few neurons are active
-  std::vector<float> directions(kDirections * kWidth);
+  layer.decision.bias.assign(kLayerNeurons, -12.0F);  // few neurons are active
+  std::vector<float> directions(kDirections * kLayerWidth);
   for (float& value : directions) value = random.symmetric();
-  for (uint32_t t = 0; t < kTokens + kHeldOut; ++t) {
-    std::vector<float> x(kWidth);
+  for (uint32_t t = 0; t < kTrainingTokens + kHeldOut; ++t) {
+    std::vector<float> x(kLayerWidth);
     for (float& value : x) value = 0.5F + 0.1F * random.symmetric();
     for (uint32_t k = 0; k < kDirections; ++k) {
       const float along = 4 * random.symmetric() / static_cast<float>(k + 1);
-      for (uint32_t i = 0; i < kWidth; ++i) x[i] += along * directions[k * kWidth + i];
+      for (uint32_t i = 0; i < kLayerWidth; ++i) x[i] += along * directions[k * kLayerWidth + i];
     }
-    for (uint32_t n = 0; n < kNeurons; ++n) {
-      const float* const row = layer.decision.weight.data() + n * kWidth;
+    for (uint32_t n = 0; n < kLayerNeurons; ++n) {
+      const float* const row = layer.decision.weight.data() + n * kLayerWidth;
       const float z = std::inner_product(x.begin(), x.end(), row, layer.decision.bias[n]);
       layer.contributions.push_back(std::max(0.0F, z));
     }
@@ -66,19 +66,19 @@ class LayerTrainerTest : public testing::Test {
     x_ = layer.x;
     contributions_ = layer.contributions;
     task_.layer = 5;
-    task_.d_model = kWidth;
-    task_.d_ff = kNeurons;
-    task_.rank = kRank;
-    task_.tokens = kTokens;
+    task_.d_model = kLayerWidth;
+    task_.d_ff = kLayerNeurons;
+    task_.rank = kTrainedRank;
+    task_.tokens = kTrainingTokens;
     task_.decision = layer.decision;
     task_.read = [this](std::span<const uint32_t> tokens, std::span<float> x,
                         std::span<float> contributions) -> Status {
       for (size_t i = 0; i < tokens.size(); ++i) {
-        EXPECT_LT(tokens[i], kTokens);  // the tokens held out are never read
+        EXPECT_LT(tokens[i], kTrainingTokens);  // the tokens held out are never read
         EXPECT_TRUE(i == 0 || tokens[i] > tokens[i - 1]);
-        std::copy_n(x_.data() + tokens[i] * kWidth, kWidth, x.data() + i * kWidth);
-        std::copy_n(contributions_.data() + tokens[i] * kNeurons, kNeurons,
-                    contributions.data() + i * kNeurons);
+        std::copy_n(x_.data() + tokens[i] * kLayerWidth, kLayerWidth, x.data() + i * kLayerWidth);
+        std::copy_n(contributions_.data() + tokens[i] * kLayerNeurons, kLayerNeurons,
+                    contributions.data() + i * kLayerNeurons);
       }
       return {};
     };
@@ -93,9 +93,9 @@ class LayerTrainerTest : public testing::Test {
   }
   Quality held_out(const LowRank& predictor) const {
     Quality quality{.threshold = 0.5};
-    std::vector<float> scores(kHeldOut * kNeurons);
-    score(predictor, std::span(x_).subspan(kTokens * kWidth), scores);
-    count(quality, 0, scores, std::span(contributions_).subspan(kTokens * kNeurons));
+    std::vector<float> scores(kHeldOut * kLayerNeurons);
+    score(predictor, std::span(x_).subspan(kTrainingTokens * kLayerWidth), scores);
+    count(quality, 0, scores, std::span(contributions_).subspan(kTrainingTokens * kLayerNeurons));
     return quality;
   }
 
@@ -109,9 +109,9 @@ TEST_F(LayerTrainerTest, TrainingFindsWhatTheStartMisses) {
   ASSERT_TRUE(start.ok()) << start.error().line();
   const auto trained = train(4);
   ASSERT_TRUE(trained.ok()) << trained.error().line();
-  EXPECT_EQ(trained->a.size(), kRank * kWidth);
-  EXPECT_EQ(trained->b.size(), kNeurons * kRank);
-  EXPECT_EQ(trained->bias.size(), kNeurons);
+  EXPECT_EQ(trained->a.size(), kTrainedRank * kLayerWidth);
+  EXPECT_EQ(trained->b.size(), kLayerNeurons * kTrainedRank);
+  EXPECT_EQ(trained->bias.size(), kLayerNeurons);
   const Quality before = held_out(*start);
   const Quality after = held_out(*trained);
   EXPECT_GT(before.active_percent(), 2);
@@ -124,7 +124,7 @@ TEST_F(LayerTrainerTest, TrainingFindsWhatTheStartMisses) {
 }
 
 TEST_F(LayerTrainerTest, AtFullRankTheStartIsTheDecision) {
-  task_.rank = kWidth;
+  task_.rank = kLayerWidth;
   const auto start = train(0);
   ASSERT_TRUE(start.ok()) << start.error().line();
   EXPECT_LT(held_out(*start).missed_percent(), 0.1);
@@ -145,7 +145,7 @@ TEST_F(LayerTrainerTest, TheSameSeedGivesTheSameBitsOnAnyNumberOfThreads) {
 }
 
 TEST_F(LayerTrainerTest, EveryTokenOnceAnEpoch) {
-  std::vector<uint32_t> seen(kTokens);
+  std::vector<uint32_t> seen(kTrainingTokens);
   const ReadRows read = task_.read;
   task_.read = [&](std::span<const uint32_t> tokens, std::span<float> x, std::span<float> contributions) {
     for (const uint32_t token : tokens) ++seen[token];
@@ -154,7 +154,7 @@ TEST_F(LayerTrainerTest, EveryTokenOnceAnEpoch) {
   std::vector<uint32_t> ended;
   double loss = 0;
   task_.progress = [&](uint32_t epoch, uint32_t tokens, double mean) {
-    if (tokens == kTokens) ended.push_back(epoch);
+    if (tokens == kTrainingTokens) ended.push_back(epoch);
     loss = mean;
   };
   options_.batch = 271;

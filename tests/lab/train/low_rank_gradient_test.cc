@@ -17,33 +17,33 @@ constexpr uint32_t kRank = 5;
 constexpr uint32_t kTokens = 70;
 constexpr PairWeights kWeights{.active = 3, .inactive = 0.5};
 
-std::vector<float> drawn(Random& random, size_t count, float scale) {
+std::vector<float> drawn_values(Random& random, size_t count, float scale) {
   std::vector<float> values(count);
   for (float& value : values) value = scale * random.symmetric();
   return values;
 }
 
-struct World {
+struct GradientCase {
   LowRank predictor;
   uint32_t tokens = 0;
   std::vector<float> x, contributions;
   TokenBatch batch() const { return {tokens, x, contributions}; }
 };
 
-World make_world(uint32_t tokens = kTokens, uint32_t neurons = kNeurons) {
+GradientCase make_gradient_case(uint32_t tokens = kTokens, uint32_t neurons = kNeurons) {
   Random random(7);
-  World world{{kRank, kWidth, neurons, {}, {}, {}}, tokens, {}, {}};
-  world.predictor.a = drawn(random, kRank * kWidth, 1);
-  world.predictor.b = drawn(random, neurons * kRank, 2);
-  world.predictor.bias = drawn(random, neurons, 1);
-  world.x = drawn(random, tokens * kWidth, 1);
-  world.contributions = drawn(random, tokens * neurons, 1);
+  GradientCase world{{kRank, kWidth, neurons, {}, {}, {}}, tokens, {}, {}};
+  world.predictor.a = drawn_values(random, kRank * kWidth, 1);
+  world.predictor.b = drawn_values(random, neurons * kRank, 2);
+  world.predictor.bias = drawn_values(random, neurons, 1);
+  world.x = drawn_values(random, tokens * kWidth, 1);
+  world.contributions = drawn_values(random, tokens * neurons, 1);
   for (float& value : world.contributions) value = std::max(value, 0.0F);
   return world;
 }
 
 // The definition, in plain loops and f64.
-double naive_loss(const World& world, const std::vector<double>& a, const std::vector<double>& b,
+double naive_loss(const GradientCase& world, const std::vector<double>& a, const std::vector<double>& b,
                   const std::vector<double>& bias) {
   double sum = 0;
   for (uint32_t t = 0; t < kTokens; ++t) {
@@ -67,7 +67,7 @@ std::vector<double> widened(const std::vector<float>& values) {
 }
 
 TEST(LowRankGradient, IsTheSlopeOfThePlainLoss) {
-  const World world = make_world();
+  const GradientCase world = make_gradient_case();
   Team team({.workers = 1});
   LowRankGradient gradients(team);
   LowRank found;
@@ -94,7 +94,7 @@ TEST(LowRankGradient, IsTheSlopeOfThePlainLoss) {
 }
 
 TEST(LowRankGradient, LargeScoresOverflowNothing) {
-  World world = make_world();
+  GradientCase world = make_gradient_case();
   for (float& value : world.predictor.bias) value *= 1000;
   Team team({.workers = 1});
   LowRank found;
@@ -105,7 +105,7 @@ TEST(LowRankGradient, LargeScoresOverflowNothing) {
 }
 
 TEST(LowRankGradient, HasTheSameBitsWithAnyNumberOfThreads) {
-  const World world = make_world(290, 1300);  // enough for threads to be woken
+  const GradientCase world = make_gradient_case(290, 1300);  // enough for threads to be woken
   LowRank of_one;
   Team one({.workers = 1});
   const double loss = LowRankGradient(one).compute(world.predictor, world.batch(), kWeights, of_one);

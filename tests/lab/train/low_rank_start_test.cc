@@ -15,7 +15,7 @@
 namespace tierd {
 namespace {
 
-constexpr uint32_t kTokens = 400;
+constexpr uint32_t kStartTokens = 400;
 
 // Row by row, square.
 using Matrix = std::vector<double>;
@@ -48,7 +48,7 @@ std::vector<double> eigenvalues(Matrix m, uint32_t n) {
   return values;
 }
 
-struct World {
+struct StartCase {
   uint32_t d_model = 0, d_ff = 0;
   Decision decision;
   std::vector<float> x;
@@ -57,22 +57,22 @@ struct World {
 };
 
 // Inputs that vary more in some channels than in others, around a mean that is not zero.
-World make_world(uint32_t d_model, uint32_t d_ff) {
+StartCase make_start_case(uint32_t d_model, uint32_t d_ff) {
   Random random(11);
-  World world{d_model, d_ff, {}, {}, std::vector<double>(d_model), {}};
+  StartCase world{d_model, d_ff, {}, {}, std::vector<double>(d_model), {}};
   world.decision.weight.resize(d_ff * d_model);
   for (float& value : world.decision.weight) value = random.symmetric();
   world.decision.bias.resize(d_ff);
   for (float& value : world.decision.bias) value = random.symmetric();
-  for (uint32_t t = 0; t < kTokens; ++t) {
+  for (uint32_t t = 0; t < kStartTokens; ++t) {
     const float shared = random.symmetric();
     for (uint32_t i = 0; i < d_model; ++i) {
       const float value = 1 + shared + random.symmetric() * 20 / static_cast<float>(10 + i);
       world.x.push_back(value);
-      world.mean[i] += double{value} / kTokens;
+      world.mean[i] += double{value} / kStartTokens;
     }
   }
-  for (uint32_t t = 0; t < kTokens; ++t) {
+  for (uint32_t t = 0; t < kStartTokens; ++t) {
     for (uint32_t n = 0; n < d_ff; ++n) {
       double score = 0;
       for (uint32_t i = 0; i < d_model; ++i)
@@ -83,7 +83,7 @@ World make_world(uint32_t d_model, uint32_t d_ff) {
   return world;
 }
 
-LowRank start(const World& world, uint32_t rank, uint32_t threads = 1) {
+LowRank start(const StartCase& world, uint32_t rank, uint32_t threads = 1) {
   Team team({.workers = threads});
   InputMoments moments(world.d_model);
   const size_t half = world.x.size() / world.d_model / 2 * world.d_model;
@@ -95,14 +95,15 @@ LowRank start(const World& world, uint32_t rank, uint32_t threads = 1) {
 }
 
 // The scores' covariance has the eigenvalues of R weight^T weight R, R R being the covariance of the inputs.
-void expect_the_best(const World& world, uint32_t rank, double tolerance) {
+void expect_the_best(const StartCase& world, uint32_t rank, double tolerance) {
   SCOPED_TRACE(rank);
   const LowRank found = start(world, rank);
   Matrix covariance(world.d_ff * world.d_ff);
-  for (uint32_t t = 0; t < kTokens; ++t) {
+  for (uint32_t t = 0; t < kStartTokens; ++t) {
     const double* const row = &world.scores[t * world.d_ff];
     for (uint32_t i = 0; i < world.d_ff; ++i) {
-      for (uint32_t j = 0; j < world.d_ff; ++j) covariance[i * world.d_ff + j] += row[i] * row[j] / kTokens;
+      for (uint32_t j = 0; j < world.d_ff; ++j)
+        covariance[i * world.d_ff + j] += row[i] * row[j] / kStartTokens;
     }
   }
   const std::vector<double> energies = eigenvalues(covariance, world.d_ff);
@@ -110,7 +111,7 @@ void expect_the_best(const World& world, uint32_t rank, double tolerance) {
   const double least = std::accumulate(energies.begin() + rank, energies.end(), 0.0);
   const double scale = 2 / std::sqrt(all / world.d_ff);
 
-  std::vector<float> scores(kTokens * world.d_ff);
+  std::vector<float> scores(kStartTokens * world.d_ff);
   score(found, world.x, scores);
   std::vector<double> of_mean(world.d_ff);
   for (uint32_t n = 0; n < world.d_ff; ++n) {
@@ -121,34 +122,34 @@ void expect_the_best(const World& world, uint32_t rank, double tolerance) {
   double missed = 0;
   for (size_t i = 0; i < scores.size(); ++i) {
     const double off = scores[i] / scale - of_mean[i % world.d_ff] - world.scores[i];
-    missed += off * off / kTokens;
+    missed += off * off / kStartTokens;
   }
   EXPECT_GT(missed, least - 1e-4 * all);
   EXPECT_LT(missed, least + tolerance * all);
 
   for (uint32_t k = 0; k < rank; ++k) {
     double variance = 0;
-    for (uint32_t t = 0; t < kTokens; ++t) {
+    for (uint32_t t = 0; t < kStartTokens; ++t) {
       double along = 0;
       for (uint32_t i = 0; i < world.d_model; ++i)
         along += found.a[k * world.d_model + i] * (world.x[t * world.d_model + i] - world.mean[i]);
-      variance += along * along / kTokens;
+      variance += along * along / kStartTokens;
     }
     EXPECT_NEAR(variance, 1, 1e-3) << k;
   }
 }
 
 TEST(LowRankStart, IsTheBestApproximationOfTheRank) {
-  const World world = make_world(16, 40);
+  const StartCase world = make_start_case(16, 40);
   for (const uint32_t rank : {1U, 5U, 16U}) expect_the_best(world, rank, 1e-4);
 }
 
 TEST(LowRankStart, SubspaceIterationFindsNearlyTheBest) {
-  expect_the_best(make_world(150, 64), 6, 1e-3);
+  expect_the_best(make_start_case(150, 64), 6, 1e-3);
 }
 
 TEST(LowRankStart, HasTheSameBitsWithAnyNumberOfThreads) {
-  const World world = make_world(150, 64);
+  const StartCase world = make_start_case(150, 64);
   const LowRank one = start(world, 6), two = start(world, 6, 2);
   EXPECT_EQ(one.a, two.a);
   EXPECT_EQ(one.b, two.b);

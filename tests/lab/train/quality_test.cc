@@ -15,55 +15,55 @@
 namespace tierd {
 namespace {
 
-constexpr uint32_t kTokens = 300;  // more than one read takes
-constexpr uint32_t kWidth = 6;
-constexpr uint32_t kNeurons = 20;
-constexpr uint32_t kRank = 3;
+constexpr uint32_t kQualityTokens = 300;  // more than one read takes
+constexpr uint32_t kQualityWidth = 6;
+constexpr uint32_t kQualityNeurons = 20;
+constexpr uint32_t kQualityRank = 3;
 
-std::vector<float> drawn(Random& random, size_t count) {
+std::vector<float> drawn_halves(Random& random, size_t count) {
   std::vector<float> values(count);
   for (float& value : values) value = f16_to_f32(f32_to_f16(random.symmetric()));
   return values;
 }
 
-struct World {
+struct QualityCase {
   LowRank predictor;
   std::vector<float> x, contributions;
 };
 
-World make_world() {
+QualityCase make_quality_case() {
   Random random(7);
-  World world;
-  world.predictor.rank = kRank;
-  world.predictor.d_model = kWidth;
-  world.predictor.d_ff = kNeurons;
-  world.predictor.a = drawn(random, kRank * kWidth);
-  world.predictor.b = drawn(random, kNeurons * kRank);
-  world.predictor.bias = drawn(random, kNeurons);
-  world.x = drawn(random, kTokens * kWidth);
-  world.contributions = drawn(random, kTokens * kNeurons);
+  QualityCase world;
+  world.predictor.rank = kQualityRank;
+  world.predictor.d_model = kQualityWidth;
+  world.predictor.d_ff = kQualityNeurons;
+  world.predictor.a = drawn_halves(random, kQualityRank * kQualityWidth);
+  world.predictor.b = drawn_halves(random, kQualityNeurons * kQualityRank);
+  world.predictor.bias = drawn_halves(random, kQualityNeurons);
+  world.x = drawn_halves(random, kQualityTokens * kQualityWidth);
+  world.contributions = drawn_halves(random, kQualityTokens * kQualityNeurons);
   for (float& value : world.contributions) value = std::max(value, 0.0F);
   return world;
 }
 
 // Computes the definition in plain loops.
-double probability(const World& world, uint32_t token, uint32_t neuron) {
+double probability(const QualityCase& world, uint32_t token, uint32_t neuron) {
   double score = world.predictor.bias[neuron];
-  for (uint32_t r = 0; r < kRank; ++r) {
+  for (uint32_t r = 0; r < kQualityRank; ++r) {
     double hidden = 0;
-    for (uint32_t i = 0; i < kWidth; ++i) {
-      hidden += world.predictor.a[r * kWidth + i] * world.x[token * kWidth + i];
+    for (uint32_t i = 0; i < kQualityWidth; ++i) {
+      hidden += world.predictor.a[r * kQualityWidth + i] * world.x[token * kQualityWidth + i];
     }
-    score += world.predictor.b[neuron * kRank + r] * hidden;
+    score += world.predictor.b[neuron * kQualityRank + r] * hidden;
   }
   return 1 / (1 + std::exp(-score));
 }
 
-Quality naive(const World& world, uint32_t first, double threshold) {
+Quality naive(const QualityCase& world, uint32_t first, double threshold) {
   Quality quality;
-  for (uint32_t t = first; t < kTokens; ++t) {
-    for (uint32_t n = 0; n < kNeurons; ++n) {
-      const float contribution = world.contributions[t * kNeurons + n];
+  for (uint32_t t = first; t < kQualityTokens; ++t) {
+    for (uint32_t n = 0; n < kQualityNeurons; ++n) {
+      const float contribution = world.contributions[t * kQualityNeurons + n];
       const bool active = contribution != 0;
       const bool predicted = probability(world, t, n) > threshold;
       quality.pairs += 1;
@@ -79,16 +79,18 @@ Quality naive(const World& world, uint32_t first, double threshold) {
 }
 
 TEST(QualityTest, CountsWhatTheDefinitionCounts) {
-  const World world = make_world();
+  const QualityCase world = make_quality_case();
   const TempFolder folder;
   SafetensorsBuilder file;
-  file.add("layers.0.ffn.x", "F16", {kTokens, kWidth}, f16_bytes(world.x));
-  file.add("layers.0.ffn.contribution", "F16", {kTokens, kNeurons}, f16_bytes(world.contributions));
-  const auto activations = Activations::open(folder.write("a", file.bytes()), one_layer(kWidth, kNeurons));
+  file.add("layers.0.ffn.x", "F16", {kQualityTokens, kQualityWidth}, f16_bytes(world.x));
+  file.add("layers.0.ffn.contribution", "F16", {kQualityTokens, kQualityNeurons},
+           f16_bytes(world.contributions));
+  const auto activations =
+      Activations::open(folder.write("a", file.bytes()), one_layer(kQualityWidth, kQualityNeurons));
   ASSERT_TRUE(activations.ok()) << activations.error().line();
 
   const std::vector<double> thresholds = {0.3, 0.5, 0.7};
-  for (const uint32_t first : {0U, 30U, kTokens - 1}) {
+  for (const uint32_t first : {0U, 30U, kQualityTokens - 1}) {
     const auto qualities = evaluate(world.predictor, *activations, 0, first, thresholds);
     ASSERT_TRUE(qualities.ok()) << qualities.error().line();
     ASSERT_EQ(qualities->size(), thresholds.size());
@@ -108,25 +110,28 @@ TEST(QualityTest, CountsWhatTheDefinitionCounts) {
 }
 
 TEST(QualityTest, KeptMassIsThatOfTheHighestScores) {
-  const World world = make_world();
+  const QualityCase world = make_quality_case();
   const TempFolder folder;
   SafetensorsBuilder file;
-  file.add("layers.0.ffn.x", "F16", {kTokens, kWidth}, f16_bytes(world.x));
-  file.add("layers.0.ffn.contribution", "F16", {kTokens, kNeurons}, f16_bytes(world.contributions));
-  const auto activations = Activations::open(folder.write("a", file.bytes()), one_layer(kWidth, kNeurons));
+  file.add("layers.0.ffn.x", "F16", {kQualityTokens, kQualityWidth}, f16_bytes(world.x));
+  file.add("layers.0.ffn.contribution", "F16", {kQualityTokens, kQualityNeurons},
+           f16_bytes(world.contributions));
+  const auto activations =
+      Activations::open(folder.write("a", file.bytes()), one_layer(kQualityWidth, kQualityNeurons));
   ASSERT_TRUE(activations.ok()) << activations.error().line();
   constexpr uint32_t kFirst = 10;
   const auto kept = kept_mass(world.predictor, *activations, 0, kFirst);
   ASSERT_TRUE(kept.ok()) << kept.error().line();
   ASSERT_EQ(kept->size(), kKeptLevels);
   std::vector<double> mass(kKeptLevels, 0);
-  for (uint32_t t = kFirst; t < kTokens; ++t) {
+  for (uint32_t t = kFirst; t < kQualityTokens; ++t) {
     std::vector<std::pair<double, float>> ranked;
-    for (uint32_t n = 0; n < kNeurons; ++n)
-      ranked.emplace_back(probability(world, t, n), world.contributions[t * kNeurons + n]);
+    for (uint32_t n = 0; n < kQualityNeurons; ++n)
+      ranked.emplace_back(probability(world, t, n), world.contributions[t * kQualityNeurons + n]);
     std::ranges::sort(ranked, std::greater<>(), &std::pair<double, float>::first);
     for (uint32_t level = 0; level < kKeptLevels; ++level) {
-      for (uint32_t i = 0; i < kNeurons * level / (kKeptLevels - 1); ++i) mass[level] += ranked[i].second;
+      for (uint32_t i = 0; i < kQualityNeurons * level / (kKeptLevels - 1); ++i)
+        mass[level] += ranked[i].second;
     }
   }
   EXPECT_EQ(kept->front(), 0);
@@ -136,39 +141,42 @@ TEST(QualityTest, KeptMassIsThatOfTheHighestScores) {
 }
 
 TEST(QualityTest, AShareIsThatOfTheHighestScores) {
-  const World world = make_world();
+  const QualityCase world = make_quality_case();
   const TempFolder folder;
   SafetensorsBuilder file;
   // The layer that is judged is the one after the layer whose input the scores are computed from.
-  file.add("layers.0.ffn.x", "F16", {kTokens, kWidth}, f16_bytes(world.x));
-  file.add("layers.0.ffn.contribution", "F16", {kTokens, kNeurons}, f16_bytes(world.contributions));
-  file.add("layers.1.ffn.x", "F16", {kTokens, kWidth}, f16_bytes(std::vector<float>(world.x.size(), 1)));
-  file.add("layers.1.ffn.contribution", "F16", {kTokens, kNeurons}, f16_bytes(world.contributions));
-  ModelConfig config = one_layer(kWidth, kNeurons);
+  file.add("layers.0.ffn.x", "F16", {kQualityTokens, kQualityWidth}, f16_bytes(world.x));
+  file.add("layers.0.ffn.contribution", "F16", {kQualityTokens, kQualityNeurons},
+           f16_bytes(world.contributions));
+  file.add("layers.1.ffn.x", "F16", {kQualityTokens, kQualityWidth},
+           f16_bytes(std::vector<float>(world.x.size(), 1)));
+  file.add("layers.1.ffn.contribution", "F16", {kQualityTokens, kQualityNeurons},
+           f16_bytes(world.contributions));
+  ModelConfig config = one_layer(kQualityWidth, kQualityNeurons);
   config.n_layers = 2;
   const auto activations = Activations::open(folder.write("a", file.bytes()), config);
   ASSERT_TRUE(activations.ok()) << activations.error().line();
 
-  for (const uint32_t kept : {0U, 1U, 7U, kNeurons}) {
+  for (const uint32_t kept : {0U, 1U, 7U, kQualityNeurons}) {
     Quality expected;
-    for (uint32_t t = 0; t < kTokens; ++t) {
+    for (uint32_t t = 0; t < kQualityTokens; ++t) {
       std::vector<double> sorted;
-      for (uint32_t n = 0; n < kNeurons; ++n) sorted.push_back(probability(world, t, n));
+      for (uint32_t n = 0; n < kQualityNeurons; ++n) sorted.push_back(probability(world, t, n));
       std::ranges::sort(sorted, std::greater<>());
-      for (uint32_t n = 0; n < kNeurons; ++n) {
-        const bool active = world.contributions[t * kNeurons + n] != 0;
+      for (uint32_t n = 0; n < kQualityNeurons; ++n) {
+        const bool active = world.contributions[t * kQualityNeurons + n] != 0;
         const bool predicted = kept > 0 && probability(world, t, n) >= sorted[kept - 1];
         expected.predicted += predicted ? 1 : 0;
         expected.missed += active && !predicted ? 1 : 0;
       }
     }
     const auto found =
-        evaluate_share(world.predictor, *activations, 1, 0, static_cast<double>(kept) / kNeurons);
+        evaluate_share(world.predictor, *activations, 1, 0, static_cast<double>(kept) / kQualityNeurons);
     ASSERT_TRUE(found.ok()) << found.error().line();
-    EXPECT_EQ(found->predicted, uint64_t{kept} * kTokens);
+    EXPECT_EQ(found->predicted, uint64_t{kept} * kQualityTokens);
     EXPECT_EQ(found->predicted, expected.predicted);
     EXPECT_EQ(found->missed, expected.missed);
-    EXPECT_EQ(found->pairs, uint64_t{kTokens} * kNeurons);
+    EXPECT_EQ(found->pairs, uint64_t{kQualityTokens} * kQualityNeurons);
   }
 }
 
