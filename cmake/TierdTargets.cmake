@@ -10,7 +10,7 @@ target_compile_options(tierd_options INTERFACE
   -ffp-contract=off
   $<BUILD_INTERFACE:$<$<BOOL:${TIERD_WERROR}>:-Werror>>)
 target_compile_options(tierd_options INTERFACE $<$<COMPILE_LANGUAGE:C>:-Wno-non-virtual-dtor>)
-if(CMAKE_UNITY_BUILD)
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # g++ treats every file of a unit but the first as a header, and warns of its types in anonymous namespaces.
   target_compile_options(tierd_options INTERFACE -Wno-subobject-linkage)
 endif()
@@ -90,12 +90,12 @@ endif()
 # tierd_test(<name> SOURCES … [DEPS …] [LABELS …]): one GoogleTest program, one CTest entry.
 # Tests find the source tree through TIERD_SOURCE_DIR and may write only under the build tree. `tierd_tests` builds the
 # tests that CTest runs, and their dependencies.
+# A unity build compiles the files of a test together, so names in their anonymous namespaces must differ.
 add_custom_target(tierd_tests)
 function(tierd_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
-  # Anonymous namespaces of a test's files may clash, so a unity build is off.
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests UNITY_BUILD OFF)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   target_link_libraries(${name} PRIVATE tierd_options ${ARG_DEPS} GTest::gmock GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE
     TIERD_SOURCE_DIR="${PROJECT_SOURCE_DIR}" TIERD_PLUGIN_DIR="${CMAKE_LIBRARY_OUTPUT_DIRECTORY}")
