@@ -1,5 +1,4 @@
-// The parameters that a built plugin declares. They need a translation unit of their own: agent headers and
-// the headers for starting programs in tests both define a class Program.
+// The parameters that a built plugin declares.
 #pragma once
 
 #include <string>

@@ -314,7 +314,8 @@ TEST_F(Server, AKillLosesNothingButWhatWasInFlight) {
 TEST_F(Server, AStoreThatIsReplacedIsNoticedNotMixed) {
   const std::string store = folder().path() + "/store", other = folder().path() + "/other";
   ASSERT_EQ(StartedProgram(TIERD_BIN_CONVERT, {kDemo, store, "-q"}).wait().status, 0);
-  ASSERT_EQ(StartedProgram(TIERD_BIN_CONVERT, {kDemo, other, "--neuron-bytes", "4096", "-q"}).wait().status, 0);
+  ASSERT_EQ(StartedProgram(TIERD_BIN_CONVERT, {kDemo, other, "--neuron-bytes", "4096", "-q"}).wait().status,
+            0);
   // Every token streams all weights.
   start_program({"--config", config_file("naive"), "-m", store, "--port", "0", "-t", "1", "-c", "64",
                  "--temp", "0", "--set", "tiers.dram.capacity=60%", "--fit"});
