@@ -1,6 +1,5 @@
-# Lists what TIERD_SHORT omits, so that ci/test stays within twenty minutes: nearly every test then runs in one of the
-# two builds: what reads and holds memory under sanitizers, tests that start programs or compare bits without. ci/nightly
-# runs all in both.
+# Lists what TIERD_SHORT omits to shorten ci/test: nearly every test then runs in one of the two builds, units
+# under sanitizers, tests that start programs or compare bits without. ci/nightly runs all in both.
 
 # Tests that run without sanitizers only:
 set(TIERD_PLAIN_TESTS
@@ -28,20 +27,19 @@ set(TIERD_PLAIN_TESTS
   conformance_test agent_conformance_test
   # The rules of agents again, and a test that replaces madvise() and munmap(), as sanitizers do.
   direct_reads_test cuda_registered_test
-  # Rules, sums and reports of the project's own, which hold no memory of neurons; plugins, and models that run on them.
-  # Compiling them takes a third of the sanitizers' build, and e2e_golden_test runs most of that code under sanitizers.
-  session_test batcher_test run_test report_test strategy_test plugins_test time_test energy_test
-  timeline_test trace_test tier_trace_test null_agent_test ndp_test gpu_test cuda_kernels_test cuda_agent_test
-  e2e_plugin_test e2e_plugin_tensors_test e2e_plugin_sequence_test e2e_tiers_test e2e_editions_test e2e_compressed_test
-  e2e_preloading_test e2e_lost_worker_test)
+  # More models in one process, as above.
+  e2e_tiers_test e2e_editions_test e2e_compressed_test e2e_preloading_test e2e_lost_worker_test)
 
-# Tests that run under sanitizers only: readers of what others have written, the server, and the parts that hold neurons'
-# memory. Their logic does not depend on optimisation. Tests of arithmetic and layouts run in both.
+# Tests that run under sanitizers only: units, whose logic does not depend on optimisation, and the server. Tests of
+# arithmetic and layouts run in both.
 set(TIERD_SANITIZED_TESTS
-  base_test agent_test system_test config_test command_line_test
-  formats_test store_test model_test text_test tokenize_test known_bugs_test
-  http_test hub_test api_test pressure_relief_test tierd_test e2e_server_test e2e_chat_test e2e_reload_test
-  kernel_test engine_test dram_test flash_test)
+  base_test agent_test system_test report_test strategy_test config_test run_test time_test energy_test engine_test
+  session_test batcher_test null_agent_test kernel_test trace_test timeline_test tier_trace_test plugins_test dram_test
+  ndp_test gpu_test cuda_kernels_test cuda_agent_test flash_test store_test formats_test model_test known_bugs_test
+  http_test hub_test api_test pressure_relief_test tierd_test text_test tokenize_test command_line_test
+  e2e_server_test e2e_chat_test e2e_reload_test
+  # The interface of plugins, in one process.
+  e2e_plugin_test e2e_plugin_tensors_test e2e_plugin_sequence_test)
 
 foreach(test IN LISTS TIERD_PLAIN_TESTS)
   if(test IN_LIST TIERD_SANITIZED_TESTS)
