@@ -5,7 +5,7 @@
 set(TIERD_PLAIN_TESTS
   # Many combinations of what other tests have once: configurations, budgets, kernels, signals.
   e2e_lossless_test e2e_interruption_test e2e_budget_test e2e_digests_test e2e_stories_test e2e_activeflow_test
-  e2e_sparsity_cli_test e2e_prune_cli_test e2e_planted_test e2e_k_quants_test cuda_golden_test cuda_store_test
+  e2e_sparsity_cli_test e2e_prune_cli_test e2e_planted_test e2e_block_encodings_test cuda_golden_test cuda_store_test
   # Programs that only start other programs, which would be compiled again and have nothing of their own to sanitize.
   e2e_readme_test e2e_install_test e2e_agent_author_test e2e_memory_limits_test e2e_programs_test e2e_bench_test
   e2e_tool_memory_test e2e_refusing_kernel_test

@@ -76,11 +76,14 @@ inline const std::array kKeys = {
     Key{"model.order", at<&Config::order>(), "",
         "for layout channel-group: a file of rates, written by tier profile --thresholds; the channels with "
         "the highest rates are stored next to each other"},
-    Key{"model.encoding", at<&Config::encoding>(), "source|f32|f16|bf16|q8_0|q4_0|q4_k|q5_k|q6_k",
+    Key{"model.encoding", at<&Config::encoding>(),
+        "source|f32|f16|bf16|q8_0|q4_0|q4_k|q5_k|q6_k|q4_1|q5_0|q5_1|q2_k|"
+        "q3_k|iq4_nl|iq4_xs|mxfp4",
         "encoding of the matrices; one other than the source's can be lossy, which the store's manifest "
         "records"},
     Key{"model.head_encoding", at<&Config::head_encoding>(),
-        "same|source|f32|f16|bf16|q8_0|q4_0|q4_k|q5_k|q6_k",
+        "same|source|f32|f16|bf16|q8_0|q4_0|q4_k|q5_k|q6_k|q4_1|q5_0|q5_1|q2_k|"
+        "q3_k|iq4_nl|iq4_xs|mxfp4",
         "encoding of embedding and head; same is that of model.encoding"},
     Key{"model.bundling", at<&Config::bundling>(), "row-column|none",
         "for layout neuron: the rows and the column of a neuron are one extent, or (none, for comparison) "

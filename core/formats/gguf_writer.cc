@@ -35,8 +35,22 @@ enum class ValueType : uint32_t { u32 = 4, i32 = 5, f32 = 6, boolean = 7, string
 struct TypeNumbers {
   uint32_t tensor, file;
 };
-constexpr std::array<TypeNumbers, kAllEncodings.size()> kTypes = {
-    {{0, 0}, {1, 1}, {30, 32}, {8, 7}, {2, 2}, {12, 14}, {13, 16}, {14, 18}}};
+constexpr std::array<TypeNumbers, kAllEncodings.size()> kTypes = {{{0, 0},
+                                                                   {1, 1},
+                                                                   {30, 32},
+                                                                   {8, 7},
+                                                                   {2, 2},
+                                                                   {12, 14},
+                                                                   {13, 16},
+                                                                   {14, 18},
+                                                                   {3, 3},
+                                                                   {6, 8},
+                                                                   {7, 9},
+                                                                   {10, 10},
+                                                                   {11, 12},
+                                                                   {20, 25},
+                                                                   {23, 30},
+                                                                   {39, 38}}};
 
 const TypeNumbers& type_of(Encoding encoding) {
   return kTypes[static_cast<size_t>(encoding)];

@@ -50,11 +50,11 @@ std::optional<Encoding> asked_for(const StoredSite& site, const WriteOptions& op
 }
 
 Status store_as_asked(StoredSite& site, Encoding encoding) {
-  if (site.n_column_parts() != 0 && is_k_quant(encoding)) {
+  if (site.n_column_parts() != 0 && !has_columns(encoding)) {
     return Error{Code::unsupported, site.name,
                  fmt::format("columns cannot be {}, which has blocks of {} along the rows; expected f32, "
                              "f16, bf16, q8_0 or q4_0, or layout row",
-                             name(encoding), kSuperBlock)};
+                             name(encoding), block_values(encoding))};
   }
   for (size_t part = 0; part < site.parts.size(); ++part) {
     // Columns of channels are padded to whole blocks.
@@ -75,9 +75,9 @@ Encoding of_columns(std::span<StoredSite* const> sites) {
     found.insert(found.end(), site->encodings.begin(), site->encodings.end());
   }
   const bool same = std::ranges::count(found, found.front()) == std::ssize(found);
-  if (same && !is_k_quant(found.front())) return found.front();
+  if (same && has_columns(found.front())) return found.front();
   if (!std::ranges::all_of(found, is_quantized)) return Encoding::f32;
-  const auto four_bits = [](Encoding e) { return e == Encoding::q4_0 || e == Encoding::q4_k; };
+  const auto four_bits = [](Encoding e) { return block_bytes(e) * 8 <= block_values(e) * 5; };
   return std::ranges::any_of(found, four_bits) ? Encoding::q4_0 : Encoding::q8_0;
 }
 

@@ -17,7 +17,7 @@ namespace tierd {
 // - rows: each part its own if each is a whole number of row groups; else f32, which loses nothing
 // - experts: each part its own if all experts agree; else f32
 // - columns, which have one encoding in all layers of a group: the source's if it is the same for all and no
-//   K-quant; f32 if some are floats; else q4_0 if some have four bits, and q8_0
+//   encoding that columns cannot have; f32 if some are floats; else q4_0 if some have four bits, and q8_0
 // Also adds the requested editions of bundles and experts.
 // Errors: those of the tensors, a requested K-quant for columns, rows that are no multiple of the requested
 // encoding's block, an edition that has no fewer bits than the one before (unsupported if that is the model's

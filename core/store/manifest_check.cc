@@ -164,7 +164,7 @@ class Checker {
       return bad(key + ".encoding_error", "is null, but its columns were converted to another encoding");
     if (site.n_column_parts() != 0 && site.encodings.mixed())
       return bad(key + ".encodings", "differ, expected one encoding for all columns");
-    if (site.n_column_parts() != 0 && is_k_quant(site.encodings.front()))
+    if (site.n_column_parts() != 0 && !has_columns(site.encodings.front()))
       return bad(key + ".encodings",
                  fmt::format("{} is supported for rows only", name(site.encodings.front())));
     for (size_t part = 0; part < site.parts.size(); ++part) {

@@ -247,7 +247,7 @@ void add_all() {
             [&kernels, e, int8](benchmark::State& s) { gemm(s, kernels, e, int8); }));
       }
       for (const bool int8 : {true, false}) {
-        if (is_k_quant(e) || (int8 && !is_quantized(e))) continue;
+        if (!has_columns(e) || (int8 && !is_quantized(e))) continue;
         for (const uint32_t percent : {100u, 50u, 20u}) {
           timed(benchmark::RegisterBenchmark(
               fmt::format("columns{}/{}{}{}", percent, name(e), int8 ? "_int8" : "", suffix).c_str(),

@@ -8,6 +8,7 @@
 
 #include "core/base/align.h"
 #include "core/base/random.h"
+#include "core/model/layout/block_layout.h"
 #include "core/model/layout/codec.h"
 #include "core/model/layout/row_group.h"
 #include "tests/compute/kernel_sets_under_test.h"
@@ -44,7 +45,12 @@ class Weights {
     Weights w(e, groups, cols);
     for (size_t i = 0; i < w.bytes_; ++i) w.bytes()[i] = static_cast<std::byte>(random.below(256));
     for (size_t block = 0; block < w.bytes_; block += kGroupRows * block_bytes(e)) {
-      const uint32_t factors = e == Encoding::q4_k || e == Encoding::q5_k ? 2 : 1;  // d, dmin
+      if (e == Encoding::mxfp4) {
+        for (uint32_t r = 0; r < kGroupRows; ++r)
+          w.bytes()[block + r] = static_cast<std::byte>(random.below(253));
+        continue;
+      }
+      const uint32_t factors = has_min(e) ? 2 : 1;
       for (uint32_t r = 0; r < factors * kGroupRows; ++r) {
         const auto scale = static_cast<uint16_t>(random.below(0x7c00) | random.below(2) << 15);
         std::memcpy(w.bytes() + block + 2 * r, &scale, sizeof scale);
@@ -325,10 +331,11 @@ TEST(Scalar, Int8IsTheProductOfTheUnpackedRows) {
   }
 }
 
-// K-quants with f32 activations give the bits of the same values stored in f32.
-TEST_P(Matmul, KQuantsAreTheirValues) {
+// With f32 activations all but q8_0 and q4_0 give the bits of the same values stored in f32.
+TEST_P(Matmul, BlocksAreTheirValues) {
   Random random(10);
-  for (const Encoding e : {Encoding::q4_k, Encoding::q5_k, Encoding::q6_k}) {
+  for (const Encoding e : kAllEncodings) {
+    if (e == Encoding::q8_0 || e == Encoding::q4_0) continue;
     const auto w = Weights::random(e, 3, 768, random);
     Weights values(Encoding::f32, 3, 768);
     for (uint32_t g = 0; g < 3; ++g) {

@@ -57,14 +57,22 @@ TEST(GgufReader, ReadsVersion2AnotherAlignmentAndEveryEncoding) {
                                               {2u, 18u, Encoding::q4_0},
                                               {12u, 144u, Encoding::q4_k},
                                               {13u, 176u, Encoding::q5_k},
-                                              {14u, 210u, Encoding::q6_k}}) {
+                                              {14u, 210u, Encoding::q6_k},
+                                              {3u, 20u, Encoding::q4_1},
+                                              {6u, 22u, Encoding::q5_0},
+                                              {7u, 24u, Encoding::q5_1},
+                                              {10u, 84u, Encoding::q2_k},
+                                              {11u, 110u, Encoding::q3_k},
+                                              {20u, 18u, Encoding::iq4_nl},
+                                              {23u, 136u, Encoding::iq4_xs},
+                                              {39u, 17u, Encoding::mxfp4}}) {
     GgufBuilder b = tiny_gguf_llama();
     b.version = 2;
     b.alignment = 256;
     b.set_u32("general.alignment", 256);
     b.tensor("token_embd.weight").type = type;
     b.tensor("token_embd.weight").data = std::string(8 * bytes, '\0');
-    if (is_k_quant(encoding)) widen(b, 256);
+    if (block_values(encoding) == kSuperBlock) widen(b, 256);
     const auto source = open_source(folder.write("tiny.gguf", b.bytes()));
     ASSERT_TRUE(source.ok()) << source.error().line();
     EXPECT_EQ((*source)->find("embed")->encoding, encoding);
@@ -288,9 +296,11 @@ const std::vector<HostileGguf>& hostile_tensors() {
          up(b).type = 14, up(b).extents = {1ull << 55, 1};
        }},
       {Code::unsupported,
-       "ffn_up.weight\": type Q2_K, supported are F32, F16, Q4_0, Q8_0, Q4_K, Q5_K, Q6_K, BF16",
-       [](B& b) { up(b).type = 10; }},
-      {Code::unsupported, "ffn_up.weight\": type IQ4_XS, supported are", [](B& b) { up(b).type = 23; }},
+       "ffn_up.weight\": type IQ2_XXS, supported are F32, F16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, "
+       "Q4_K, "
+       "Q5_K, Q6_K, IQ4_NL, IQ4_XS, BF16, MXFP4",
+       [](B& b) { up(b).type = 16; }},
+      {Code::unsupported, "ffn_up.weight\": type IQ3_S, supported are", [](B& b) { up(b).type = 21; }},
       {Code::unsupported, "ffn_up.weight\": type number 4,", [](B& b) { up(b).type = 4; }},
       {Code::unsupported, "ffn_up.weight\": type number 4294967295", [](B& b) { up(b).type = UINT32_MAX; }},
       {Code::corrupt, "ffn_up.weight\": offset 4 is not a multiple of 32", [](B& b) { up(b).offset = 4; }},

@@ -53,7 +53,7 @@ TEST(GgufWriter, IsReadBack) {
   for (const Encoding e : kAllEncodings) {
     for (const bool qwen : {false, true}) {
       ModelConfig config = small_llama();
-      if (is_k_quant(e)) config.d_model = config.d_ff = kSuperBlock, config.head_dim = 64;
+      if (block_values(e) == kSuperBlock) config.d_model = config.d_ff = kSuperBlock, config.head_dim = 64;
       if (qwen) {
         config.architecture = "qwen2";
         config.position = PositionKind::rope_half;

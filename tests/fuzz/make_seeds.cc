@@ -117,13 +117,22 @@ void gguf_seeds(const Seeds& seeds) {
   qwen2.set_numbers<int32_t>("tokenizer.ggml.token_type", GgufType::i32, {1, 1, 1, 3});
   seeds.add("gguf", "qwen2-q4_0", qwen2.bytes());
 
-  // A model of K-quants alone would take a quarter of a megabyte, so here only unused tensors have them.
-  GgufBuilder k_quants = tiny_gguf("llama", 2, 0, Encoding::f32);
-  uint32_t type = 12;
-  for (const Encoding e : {Encoding::q4_k, Encoding::q5_k, Encoding::q6_k})
-    k_quants.tensors.push_back(
-        {std::string(name(e)), {256, 1}, type++, std::string(block_bytes(e), '\0'), {}});
-  seeds.add("gguf", "k-quants", k_quants.bytes());
+  // A model of super-blocks alone would take a quarter of a megabyte, so here only unused tensors have them.
+  GgufBuilder blocks = tiny_gguf("llama", 2, 0, Encoding::f32);
+  for (const auto& [type, e] : {std::pair(3u, Encoding::q4_1),
+                                {6u, Encoding::q5_0},
+                                {7u, Encoding::q5_1},
+                                {10u, Encoding::q2_k},
+                                {11u, Encoding::q3_k},
+                                {12u, Encoding::q4_k},
+                                {13u, Encoding::q5_k},
+                                {14u, Encoding::q6_k},
+                                {20u, Encoding::iq4_nl},
+                                {23u, Encoding::iq4_xs},
+                                {39u, Encoding::mxfp4}})
+    blocks.tensors.push_back(
+        {std::string(name(e)), {block_values(e), 1}, type, std::string(block_bytes(e), '\0'), {}});
+  seeds.add("gguf", "block-encodings", blocks.bytes());
 
   GgufBuilder bare = tiny_gguf("llama", 2, 30, Encoding::bf16);
   bare.version = 2;

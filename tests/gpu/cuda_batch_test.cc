@@ -55,7 +55,7 @@ class CudaBatch : public KernelTest, public testing::WithParamInterface<Encoding
     return units;
   }
   static std::vector<uint32_t> widths() {
-    if (is_k_quant(GetParam())) return {256, 1536};
+    if (block_values(GetParam()) == kSuperBlock) return {256, 1536};
     if (is_quantized(GetParam())) return {32, 544};
     return {1, 40, 513};
   }
@@ -139,7 +139,8 @@ TEST_P(CudaBatch, NumbersThatAreNoneReachTheResult) {
 
 INSTANTIATE_TEST_SUITE_P(Encodings, CudaBatch,
                          testing::Values(Encoding::f16, Encoding::bf16, Encoding::q8_0, Encoding::q4_0,
-                                         Encoding::q4_k, Encoding::q5_k, Encoding::q6_k),
+                                         Encoding::q4_k, Encoding::q5_k, Encoding::q6_k, Encoding::q5_1,
+                                         Encoding::q3_k, Encoding::iq4_xs, Encoding::mxfp4),
                          [](const auto& test) { return std::string(name(test.param)); });
 
 // Products that other kernels make as well, or must make.

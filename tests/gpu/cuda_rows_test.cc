@@ -39,7 +39,7 @@ class CudaRows : public KernelTest, public testing::WithParamInterface<Encoding>
     return out.read();
   }
   std::vector<uint32_t> widths() const {
-    if (is_k_quant(GetParam())) return {256, 512, 1536};
+    if (block_values(GetParam()) == kSuperBlock) return {256, 512, 1536};
     if (is_quantized(GetParam())) return {32, 64, 96, 544, 1568};
     return {1, 7, 16, 40, 513, 1588};
   }

@@ -62,7 +62,7 @@ TEST(Writer, KeepsEveryRow) {
   const TempFolder temp;
   const std::string folder = temp.path();
   for (const Encoding e : kAllEncodings) {
-    const MemorySource source(is_k_quant(e) ? wide_llama() : small_llama(), e);
+    const MemorySource source(block_values(e) == kSuperBlock ? wide_llama() : small_llama(), e);
     const std::string out = folder + "/" + std::string(name(e));
     const Status written = write_store(source, out, kQuiet);
     ASSERT_TRUE(written.ok()) << written.error().line();

@@ -7,76 +7,19 @@
 #include <span>
 
 #include "core/base/check.h"
+#include "core/model/layout/for_encoding.h"
+#include "tiers/compute/blocks_avx512.h"
 #include "tiers/compute/int8_avx512.h"
-#include "tiers/compute/k_quants_avx512.h"
 #include "tiers/compute/strips.h"
 
 namespace tierd::avx512_vnni {
 namespace {
 
-constexpr uint32_t kBlockScales = 32;      // bytes of the 16 scales
 constexpr uint32_t kPrefetchBytes = 4096;  // ahead of the gemv; measured, see README.md
 constexpr uint32_t kTileTokens = 6;        // 2 groups x 6 tokens: 12 integer sums and 12 float sums of 32
 
 template <Encoding E>
 constexpr uint32_t kBlockBytes = kGroupRows* block_bytes(E);
-
-// Minus the contribution of the offset of stored, unsigned weights to the dot product of a block.
-template <Encoding E>
-TIERD_VNNI_INLINE __m512i offset(int32_t sum) {
-  return _mm512_sub_epi32(_mm512_setzero_si512(),
-                          _mm512_slli_epi32(_mm512_set1_epi32(sum), E == Encoding::q4_0 ? 3 : 7));
-}
-
-// p[t][g] = the integer dot products of one block: 16 rows of G groups by N tokens.
-template <Encoding E, int G, int N>
-TIERD_VNNI_INLINE void dot_block(const uint8_t* const (&w)[G], const Int8Rows& x, size_t block,
-                                 __m512i (&p)[N][G]) {
-  const int8_t* q = x.q + block * kQuantBlock;
-#pragma GCC unroll 16
-  for (int t = 0; t < N; ++t) {
-    const __m512i start = offset<E>(x.sum[t * x.blocks + block]);
-#pragma GCC unroll 2
-    for (int g = 0; g < G; ++g) p[t][g] = start;
-  }
-  constexpr int kChunks = E == Encoding::q4_0 ? 4 : 8;
-  const __m512i nibble = _mm512_set1_epi8(15);
-#pragma GCC unroll 8
-  for (int c = 0; c < kChunks; ++c) {
-    __m512i low[G], high[G];
-#pragma GCC unroll 2
-    for (int g = 0; g < G; ++g) {
-      low[g] = _mm512_loadu_si512(w[g] + kBlockScales + kChunk * c);
-      if constexpr (E == Encoding::q4_0) {
-        high[g] = _mm512_and_si512(_mm512_srli_epi16(low[g], 4), nibble);
-        low[g] = _mm512_and_si512(low[g], nibble);
-      }
-    }
-#pragma GCC unroll 16
-    for (int t = 0; t < N; ++t) {
-      const __m512i x_low = broadcast4(q + t * x.cols + 4 * c);
-#pragma GCC unroll 2
-      for (int g = 0; g < G; ++g) p[t][g] = _mm512_dpbusd_epi32(p[t][g], low[g], x_low);
-      if constexpr (E == Encoding::q4_0) {
-        const __m512i x_high = broadcast4(q + t * x.cols + 16 + 4 * c);
-#pragma GCC unroll 2
-        for (int g = 0; g < G; ++g) p[t][g] = _mm512_dpbusd_epi32(p[t][g], high[g], x_high);
-      }
-    }
-  }
-}
-
-// y[t][g] += the products of one block.
-template <Encoding E, int G, int N>
-TIERD_VNNI_INLINE void add_block(const uint8_t* const (&w)[G], const Int8Rows& x, size_t block,
-                                 __m512 (&y)[N][G]) {
-  __m512i p[N][G];
-  dot_block<E, G, N>(w, x, block, p);
-  __m512 d[G];
-#pragma GCC unroll 2
-  for (int g = 0; g < G; ++g) d[g] = load_halves(w[g]);
-  add_scaled<G, N>(d, x, block, p, y);
-}
 
 // sums[g*group_stride + t*token_stride + r] += `blocks` blocks of G groups by N tokens.
 template <Encoding E, int G, int N, bool kPrefetch>
@@ -98,11 +41,7 @@ TIERD_VNNI void multiply(const uint8_t* weights, size_t group_bytes_, uint32_t b
           _mm_prefetch(w[g] + kPrefetchBytes + i, _MM_HINT_T0);
       }
     }
-    if constexpr (is_k_quant(E)) {
-      add_super_block<E, G, N>(w, x, b, y);
-    } else {
-      add_block<E, G, N>(w, x, b, y);
-    }
+    add_block<E, G, N>(w, x, b, y);
     for (int g = 0; g < G; ++g) w[g] += kBlockBytes<E>;
   }
 #pragma GCC unroll 16
@@ -183,23 +122,10 @@ void matmul_int8(Encoding e, const std::byte* weights, uint32_t groups, uint32_t
                         x.first_sum.data(), cols,           cols / kQuantBlock};
   const Int8Rows rows = all.from(first, 0);
   const auto* w = reinterpret_cast<const uint8_t*>(weights);
-  switch (e) {
-    case Encoding::q8_0:
-      return matmul_of<Encoding::q8_0>(w, groups, rows, tokens, y, ldy);
-    case Encoding::q4_0:
-      return matmul_of<Encoding::q4_0>(w, groups, rows, tokens, y, ldy);
-    case Encoding::q4_k:
-      return matmul_of<Encoding::q4_k>(w, groups, rows, tokens, y, ldy);
-    case Encoding::q5_k:
-      return matmul_of<Encoding::q5_k>(w, groups, rows, tokens, y, ldy);
-    case Encoding::q6_k:
-      return matmul_of<Encoding::q6_k>(w, groups, rows, tokens, y, ldy);
-    case Encoding::f32:
-    case Encoding::f16:
-    case Encoding::bf16:
-      break;
-  }
-  TIERD_CHECK_MSG(false, name(e));
+  for_encoding(e, [&](auto encoding) {
+    if constexpr (is_quantized(encoding)) return matmul_of<encoding>(w, groups, rows, tokens, y, ldy);
+    TIERD_CHECK_MSG(false, name(encoding()));
+  });
 }
 
 }  // namespace tierd::avx512_vnni

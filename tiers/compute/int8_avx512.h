@@ -41,17 +41,4 @@ TIERD_VNNI_INLINE __m512 load_halves(const uint8_t* p) {
   return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
 }
 
-// y[t][g] += step * dx * p, for the scales of G groups in a block.
-template <int G, int N>
-TIERD_VNNI_INLINE void add_scaled(const __m512 (&step)[G], const Int8Rows& x, size_t block,
-                                  const __m512i (&p)[N][G], __m512 (&y)[N][G]) {
-#pragma GCC unroll 6
-  for (int t = 0; t < N; ++t) {
-    const __m512 dx = _mm512_set1_ps(x.scale[t * x.blocks + block]);
-#pragma GCC unroll 2
-    for (int g = 0; g < G; ++g)
-      y[t][g] = _mm512_fmadd_ps(_mm512_mul_ps(step[g], dx), _mm512_cvtepi32_ps(p[t][g]), y[t][g]);
-  }
-}
-
 }  // namespace tierd::avx512_vnni

@@ -8,16 +8,13 @@
 //                                  y = y + p
 //   q8_0, q4_0, activations f32:   p = 0; for j in block: p = fma(float(q[j]), x[j], p);
 //                                  y = fma(d, p, y)
-//   q8_0, q4_0, activations int8:  p = sum of q[j]*xq[j] as an integer;
-//                                  y = fma(d*dx, float(p), y)
-//   K-quants, activations f32:     as floats: w[j] is the value in f32, scale included
-//   q4_k, q5_k, activations int8:  p = sum of q[j]*xq[j], s = sum of xq[j], integers;
-//                                  y = fma(d*scale*dx, float(p), y), then
-//                                  y = fma(-(dmin*min), dx*float(s), y)
-//   q6_k, activations int8:        for the first 16 columns, then for the others: p = sum of q[j]*xq[j];
-//                                  y = fma(d*scale*dx, float(p), y)
+//   other blocks, activations f32: as floats: w[j] is the value in f32, step and minimum included
+//   blocks, activations int8:      for each 32 or 16 columns that share step and min (block_layout.h):
+//                                  p = sum of q[j]*xq[j], s = sum of xq[j], integers;
+//                                  y = fma(step*dx, float(p), y); of encodings with minima, then
+//                                  y = fma(-min, dx*float(s), y)
 // A last block of floats may be shorter. y starts at zero. All fused multiply-adds are fused. So a product of
-// K-quants and f32 activations has the bits of the same weights stored in f32.
+// other blocks and f32 activations has the bits of the same weights stored in f32.
 //
 // Bundles: rows are in plain order and columns as in core/model/layout/column.h. A weight is its value in
 // f32, scale included.
@@ -102,7 +99,7 @@ struct ComputeKernels {
                                   uint32_t cols, const float* x, size_t ldx, uint32_t tokens, float* y,
                                   size_t ldy);
   // y[t*ldy + i] = sum over c of rows[i][c] * x[t*ldx + c]. A row is encoded_bytes(e, cols) bytes at any
-  // address. Neither this nor the kernels of columns take K-quants: no store has columns of them.
+  // address. This and the kernels of columns take the encodings that have columns (has_columns).
   void (*dots)(Encoding e, std::span<const std::byte* const> rows, uint32_t cols, const float* x, size_t ldx,
                uint32_t tokens, float* y, size_t ldy);
   // y[t*ldy + c] += sum over i of h[t*ldh + i] * columns[i][c] for c in [first, last). `first` is a multiple

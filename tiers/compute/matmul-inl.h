@@ -13,8 +13,9 @@
 
 #include "core/base/align.h"
 #include "core/base/check.h"
+#include "core/model/layout/for_encoding.h"
 #include "tiers/compute/bitmap.h"
-#include "tiers/compute/k_quants-inl.h"
+#include "tiers/compute/blocks-inl.h"
 #include "tiers/compute/lanes-inl.h"
 #include "tiers/compute/strips.h"
 
@@ -23,12 +24,11 @@ namespace tierd {
 namespace HWY_NAMESPACE {
 
 inline constexpr uint32_t kBlockScales = kGroupRows * 2;  // bytes of a block's 16 scales
-inline constexpr uint32_t kChunk = 64;                    // bytes: four columns of q8_0, eight of q4_0
 inline constexpr uint32_t kMostGemvBytes = 4096;          // bytes that a gemv expands at a time
 
-// Returns whether decoded values of the encoding do not include the scale.
-constexpr bool has_scales(Encoding e) {
-  return is_quantized(e) && !is_k_quant(e);
+// Whether products are scaled, instead of the weights.
+constexpr bool scales_products(Encoding e) {
+  return e == Encoding::q8_0 || e == Encoding::q4_0;
 }
 
 template <Encoding E>
@@ -317,7 +317,7 @@ template <Encoding E>
 class FloatStrips {
  public:
   static constexpr uint32_t kPanelCols = 128;
-  static_assert(kPanelCols == kHalfColumns);
+  static_assert(kPanelCols % kQuantBlock == 0 && kSuperBlock % kPanelCols == 0);
   static constexpr uint32_t kTileTokens = HWY_NAMESPACE::kTileTokens;
   static constexpr uint32_t kGroupsAtOnce = HWY_NAMESPACE::kGroupsAtOnce;
 
@@ -331,17 +331,17 @@ class FloatStrips {
     if constexpr (E == Encoding::f32) {
       panel_.weights = reinterpret_cast<const float*>(from);
       panel_.weights_stride = group_bytes_ / sizeof(float);
-    } else if constexpr (is_k_quant(E)) {
+    } else if constexpr (is_quantized(E) && !scales_products(E)) {
       for (uint32_t g = 0; g < count; ++g)
-        decode_half<E>(from + g * group_bytes_, col % kSuperBlock / kHalfColumns,
-                       decoded_ + g * panel_.weights_stride);
+        decode_columns<E>(from + g * group_bytes_, col, cols, decoded_ + g * panel_.weights_stride);
     } else {
       for (uint32_t g = 0; g < count; ++g) {
         decode(from + g * group_bytes_, cols, decoded_ + g * panel_.weights_stride,
                scales_ + g * panel_.scales_stride);
       }
     }
-    kernels_ = count == 2 ? kPanelKernels<2, has_scales(E)>.data() : kPanelKernels<1, has_scales(E)>.data();
+    kernels_ = count == 2 ? kPanelKernels<2, scales_products(E)>.data()
+                          : kPanelKernels<1, scales_products(E)>.data();
   }
   std::span<const uint8_t> bytes(uint32_t group, uint32_t col, uint32_t cols) const {
     return {weights_ + group * group_bytes_ + group_bytes(E, col),
@@ -386,8 +386,8 @@ using MultiplyFew = void (*)(const uint8_t*, uint32_t, const float*, size_t, flo
 
 template <Encoding E, int N>
 constexpr MultiplyFew multiply_few_of() {
-  if constexpr (is_k_quant(E)) {
-    return multiply_few_k_quant<E, N>;
+  if constexpr (is_quantized(E) && !scales_products(E)) {
+    return multiply_few_of_values<E, N>;
   } else {
     return multiply_few_dense<E, N>;
   }
@@ -412,24 +412,7 @@ void matmul(Encoding e, const std::byte* weights, uint32_t groups, uint32_t cols
   TIERD_CHECK(cols % block_values(e) == 0);
   if (tokens == 0) return;
   const auto* w = reinterpret_cast<const uint8_t*>(weights);
-  switch (e) {
-    case Encoding::f32:
-      return matmul_of<Encoding::f32>(w, groups, cols, x, ldx, tokens, y, ldy);
-    case Encoding::f16:
-      return matmul_of<Encoding::f16>(w, groups, cols, x, ldx, tokens, y, ldy);
-    case Encoding::bf16:
-      return matmul_of<Encoding::bf16>(w, groups, cols, x, ldx, tokens, y, ldy);
-    case Encoding::q8_0:
-      return matmul_of<Encoding::q8_0>(w, groups, cols, x, ldx, tokens, y, ldy);
-    case Encoding::q4_0:
-      return matmul_of<Encoding::q4_0>(w, groups, cols, x, ldx, tokens, y, ldy);
-    case Encoding::q4_k:
-      return matmul_of<Encoding::q4_k>(w, groups, cols, x, ldx, tokens, y, ldy);
-    case Encoding::q5_k:
-      return matmul_of<Encoding::q5_k>(w, groups, cols, x, ldx, tokens, y, ldy);
-    case Encoding::q6_k:
-      return matmul_of<Encoding::q6_k>(w, groups, cols, x, ldx, tokens, y, ldy);
-  }
+  for_encoding(e, [&](auto encoding) { matmul_of<encoding>(w, groups, cols, x, ldx, tokens, y, ldy); });
 }
 
 template <Encoding E>

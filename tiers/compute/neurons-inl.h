@@ -16,6 +16,7 @@
 
 #include "core/base/align.h"
 #include "core/base/check.h"
+#include "core/model/layout/for_encoding.h"
 #include "tiers/compute/kernels.h"
 #include "tiers/compute/lanes-inl.h"
 
@@ -307,45 +308,20 @@ void add_weighted_of(const ColumnRun& run, uint32_t first, uint32_t last, const 
 
 void dots(Encoding e, std::span<const std::byte* const> rows, uint32_t cols, const float* x, size_t ldx,
           uint32_t tokens, float* y, size_t ldy) {
-  switch (e) {
-    case Encoding::f32:
-      return dots_of<Encoding::f32>(rows, cols, x, ldx, tokens, y, ldy);
-    case Encoding::f16:
-      return dots_of<Encoding::f16>(rows, cols, x, ldx, tokens, y, ldy);
-    case Encoding::bf16:
-      return dots_of<Encoding::bf16>(rows, cols, x, ldx, tokens, y, ldy);
-    case Encoding::q8_0:
-      return dots_of<Encoding::q8_0>(rows, cols, x, ldx, tokens, y, ldy);
-    case Encoding::q4_0:
-      return dots_of<Encoding::q4_0>(rows, cols, x, ldx, tokens, y, ldy);
-    case Encoding::q4_k:
-    case Encoding::q5_k:
-    case Encoding::q6_k:
-      break;
-  }
-  TIERD_CHECK_MSG(false, name(e));
+  for_encoding(e, [&](auto encoding) {
+    if constexpr (has_columns(encoding)) return dots_of<encoding>(rows, cols, x, ldx, tokens, y, ldy);
+    TIERD_CHECK_MSG(false, name(encoding()));
+  });
 }
 
 void add_weighted(const ColumnRun& run, uint32_t first, uint32_t last, const float* h, size_t ldh,
                   uint32_t tokens, float* y, size_t ldy) {
   TIERD_CHECK(run.columns.size() <= kPartialNeurons && first % kQuantBlock == 0);
-  switch (run.encoding) {
-    case Encoding::f32:
-      return add_weighted_of<Encoding::f32>(run, first, last, h, ldh, tokens, y, ldy);
-    case Encoding::f16:
-      return add_weighted_of<Encoding::f16>(run, first, last, h, ldh, tokens, y, ldy);
-    case Encoding::bf16:
-      return add_weighted_of<Encoding::bf16>(run, first, last, h, ldh, tokens, y, ldy);
-    case Encoding::q8_0:
-      return add_weighted_of<Encoding::q8_0>(run, first, last, h, ldh, tokens, y, ldy);
-    case Encoding::q4_0:
-      return add_weighted_of<Encoding::q4_0>(run, first, last, h, ldh, tokens, y, ldy);
-    case Encoding::q4_k:
-    case Encoding::q5_k:
-    case Encoding::q6_k:
-      break;
-  }
-  TIERD_CHECK_MSG(false, name(run.encoding));
+  for_encoding(run.encoding, [&](auto encoding) {
+    if constexpr (has_columns(encoding))
+      return add_weighted_of<encoding>(run, first, last, h, ldh, tokens, y, ldy);
+    TIERD_CHECK_MSG(false, name(encoding()));
+  });
 }
 
 }  // namespace HWY_NAMESPACE

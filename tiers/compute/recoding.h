@@ -16,7 +16,7 @@ namespace tierd {
 class NeuronRecoding {
  public:
   // The cut must be into dense bundles or experts, all with the same encodings; `from` and `to` have as many
-  // parts as the cut. No columns in K-quants.
+  // parts as the cut. Columns in encodings that have them.
   NeuronRecoding(const Cut& cut, const Encodings& from, const Encodings& to);
 
   // Bytes of a neuron, without the rest of its slot.

@@ -7,16 +7,15 @@
 #include <vector>
 
 #include "core/base/check.h"
+#include "core/model/layout/block_layout.h"
+#include "core/model/layout/blocks.h"
 #include "core/model/layout/codec.h"
 #include "core/model/layout/column.h"
-#include "core/model/layout/k_quants.h"
 #include "tiers/compute/columns.h"
 #include "tiers/compute/kernel_sets.h"
 
 namespace tierd {
 namespace {
-
-constexpr uint32_t kChunkBytes = 4;  // bytes of one row in a chunk
 
 uint16_t load_u16(const std::byte* p) {
   uint16_t value;
@@ -24,23 +23,24 @@ uint16_t load_u16(const std::byte* p) {
   return value;
 }
 
-const std::byte* block_of(Encoding e, const std::byte* group, uint32_t block) {
-  return group + size_t{block} * kGroupRows * block_bytes(e);
-}
-float block_scale(const std::byte* block, uint32_t row) {
-  return f16_to_f32(load_u16(block + row * kScaleBytes));
-}
-// Returns the integer q of column j (0 … 31) of a block of q8_0 or q4_0.
-int block_value(Encoding e, const std::byte* block, uint32_t row, uint32_t j) {
-  const std::byte* chunks = block + kGroupRows * kScaleBytes;
-  const auto byte_of = [&](uint32_t b) {
-    return static_cast<int>(chunks[(b / kChunkBytes * kGroupRows + row) * kChunkBytes + b % kChunkBytes]);
-  };
-  if (e == Encoding::q8_0) return byte_of(j) - 128;
-  return j < 16 ? (byte_of(j) & 15) - 8 : (byte_of(j - 16) >> 4) - 8;
-}
+// A row of a block encoding: its integers, and the step and minimum of each 16 or 32.
+struct BlockRow {
+  BlockRow(Encoding e, uint32_t row, std::span<const std::byte> group, uint32_t cols)
+      : scaled(scaled_values(e)) {
+    std::vector<std::byte> plain(encoded_bytes(e, cols));
+    unpack_row_bytes(e, row, group, plain);
+    for (uint32_t c = 0; c < cols; ++c) {
+      const std::byte* block = &plain[encoded_bytes(e, c - c % block_values(e))];
+      values.push_back(value_in_block(e, block, c % block_values(e)));
+      if (c % scaled == 0) steps.push_back(step_in_block(e, block, c % block_values(e)));
+    }
+  }
 
-// For floats, and for K-quants, whose values, scales included, are multiplied as if they were stored in f32.
+  uint32_t scaled;  // values that share a step
+  std::vector<int> values;
+  std::vector<StepAndMin> steps;
+};
+
 float dot_values(std::span<const float> w, const float* x) {
   float y = 0;
   for (size_t c = 0; c < w.size(); c += kQuantBlock) {
@@ -51,15 +51,13 @@ float dot_values(std::span<const float> w, const float* x) {
   return y;
 }
 
-float dot_blocks(Encoding e, const std::byte* group, uint32_t row, uint32_t cols, const float* x) {
+// For q8_0 and q4_0, whose products are scaled instead of the weights.
+float dot_blocks(const BlockRow& row, const float* x) {
   float y = 0;
-  for (uint32_t b = 0; b < cols / kQuantBlock; ++b) {
-    const std::byte* block = block_of(e, group, b);
+  for (size_t c = 0; c < row.values.size(); c += kQuantBlock) {
     float p = 0;
-    for (uint32_t j = 0; j < kQuantBlock; ++j) {
-      p = std::fma(static_cast<float>(block_value(e, block, row, j)), x[b * kQuantBlock + j], p);
-    }
-    y = std::fma(block_scale(block, row), p, y);
+    for (size_t j = c; j < c + kQuantBlock; ++j) p = std::fma(static_cast<float>(row.values[j]), x[j], p);
+    y = std::fma(row.steps[c / kQuantBlock].step, p, y);
   }
   return y;
 }
@@ -67,15 +65,16 @@ float dot_blocks(Encoding e, const std::byte* group, uint32_t row, uint32_t cols
 void matmul(Encoding e, const std::byte* weights, uint32_t groups, uint32_t cols, const float* x, size_t ldx,
             uint32_t tokens, float* y, size_t ldy) {
   TIERD_CHECK(cols % block_values(e) == 0);
-  const bool scaled_by_block = e == Encoding::q8_0 || e == Encoding::q4_0;
+  const bool scales_products = e == Encoding::q8_0 || e == Encoding::q4_0;
   std::vector<float> values(cols);
   for (uint32_t r = 0; r < groups * kGroupRows; ++r) {
-    const std::byte* group = weights + r / kGroupRows * group_bytes(e, cols);
-    const uint32_t row = r % kGroupRows;
-    if (!scaled_by_block) unpack_row(e, row, {group, group_bytes(e, cols)}, values);
-    for (uint32_t t = 0; t < tokens; ++t) {
-      const float* xt = x + t * ldx;
-      y[t * ldy + r] = scaled_by_block ? dot_blocks(e, group, row, cols, xt) : dot_values(values, xt);
+    const std::span group(weights + r / kGroupRows * group_bytes(e, cols), group_bytes(e, cols));
+    if (scales_products) {
+      const BlockRow row(e, r % kGroupRows, group, cols);
+      for (uint32_t t = 0; t < tokens; ++t) y[t * ldy + r] = dot_blocks(row, x + t * ldx);
+    } else {
+      unpack_row(e, r % kGroupRows, group, values);
+      for (uint32_t t = 0; t < tokens; ++t) y[t * ldy + r] = dot_values(values, x + t * ldx);
     }
   }
 }
@@ -96,35 +95,19 @@ struct Int8Row {
   const float* scale;
 };
 
-float dot_int8(Encoding e, const std::byte* group, uint32_t row, uint32_t cols, const Int8Row& x) {
+float dot_int8(Encoding e, const BlockRow& row, const Int8Row& x) {
   float sum = 0;
-  for (uint32_t b = 0; b < cols / kQuantBlock; ++b) {
-    const std::byte* block = block_of(e, group, b);
-    int p = 0;
-    for (uint32_t j = 0; j < kQuantBlock; ++j) p += block_value(e, block, row, j) * x.q[b * kQuantBlock + j];
-    sum = std::fma(block_scale(block, row) * x.scale[b], static_cast<float>(p), sum);
-  }
-  return sum;
-}
-
-// `plain`: the row's bytes in plain order.
-float dot_int8_k_quant(Encoding e, std::span<const std::byte> plain, uint32_t cols, const Int8Row& x) {
-  const uint32_t values = k_block_values(e);
-  float sum = 0;
-  for (uint32_t c = 0; c < cols; c += values) {
-    const std::byte* super_block = plain.data() + encoded_bytes(e, c);
-    const KFactors factors = k_factors(e, super_block);
-    const KScale scale = k_scale(e, super_block, c % kSuperBlock / values);
+  for (size_t c = 0; c < row.values.size(); c += row.scaled) {
+    const StepAndMin& of = row.steps[c / row.scaled];
     const float dx = x.scale[c / kQuantBlock];
     int p = 0;
     int s = 0;
-    for (uint32_t j = c; j < c + values; ++j) {
-      p += k_quant(e, super_block, j % kSuperBlock) * x.q[j];
+    for (size_t j = c; j < c + row.scaled; ++j) {
+      p += row.values[j] * x.q[j];
       s += x.q[j];
     }
-    sum = std::fma(factors.d * static_cast<float>(scale.scale) * dx, static_cast<float>(p), sum);
-    if (e == Encoding::q6_k) continue;
-    sum = std::fma(-(factors.dmin * static_cast<float>(scale.min)), dx * static_cast<float>(s), sum);
+    sum = std::fma(of.step * dx, static_cast<float>(p), sum);
+    if (has_min(e)) sum = std::fma(-of.min, dx * static_cast<float>(s), sum);
   }
   return sum;
 }
@@ -133,16 +116,13 @@ void matmul_int8(Encoding e, const std::byte* weights, uint32_t groups, uint32_t
                  uint32_t first, uint32_t tokens, float* y, size_t ldy) {
   TIERD_CHECK(is_quantized(e) && cols % block_values(e) == 0);
   TIERD_CHECK(x.cols == cols && first + tokens <= x.rows);
-  std::vector<std::byte> plain(encoded_bytes(e, cols));
   for (uint32_t r = 0; r < groups * kGroupRows; ++r) {
     const std::byte* group = weights + r / kGroupRows * group_bytes(e, cols);
-    const uint32_t row = r % kGroupRows;
-    if (is_k_quant(e)) unpack_row_bytes(e, row, {group, group_bytes(e, cols)}, plain);
+    const BlockRow row(e, r % kGroupRows, {group, group_bytes(e, cols)}, cols);
     for (uint32_t t = 0; t < tokens; ++t) {
       const size_t token = first + t;
       const Int8Row xt = {x.q.data() + token * cols, x.scale.data() + token * (cols / kQuantBlock)};
-      y[t * ldy + r] =
-          is_k_quant(e) ? dot_int8_k_quant(e, plain, cols, xt) : dot_int8(e, group, row, cols, xt);
+      y[t * ldy + r] = dot_int8(e, row, xt);
     }
   }
 }

@@ -7,72 +7,10 @@
 #include <vector>
 
 #include "core/base/check.h"
-#include "core/model/layout/k_quants.h"
+#include "core/model/layout/blocks.h"
 #include "core/model/layout/little_endian.h"
 
 namespace tierd {
-namespace {
-
-void decode_q8_0(const std::byte* in, std::span<float> out) {
-  for (size_t i = 0; i < out.size(); i += kQuantBlock, in += block_bytes(Encoding::q8_0)) {
-    const float d = f16_to_f32(load_u16(in));
-    for (uint32_t j = 0; j < kQuantBlock; ++j) {
-      out[i + j] = d * static_cast<float>(static_cast<int8_t>(in[2 + j]));
-    }
-  }
-}
-
-// The low nibbles of the 16 bytes are values 0..15, the high nibbles values 16..31.
-void decode_q4_0(const std::byte* in, std::span<float> out) {
-  for (size_t i = 0; i < out.size(); i += kQuantBlock, in += block_bytes(Encoding::q4_0)) {
-    const float d = f16_to_f32(load_u16(in));
-    for (uint32_t j = 0; j < kQuantBlock / 2; ++j) {
-      const auto pair = static_cast<uint8_t>(in[2 + j]);
-      out[i + j] = d * static_cast<float>(static_cast<int>(pair & 15) - 8);
-      out[i + j + kQuantBlock / 2] = d * static_cast<float>(static_cast<int>(pair >> 4) - 8);
-    }
-  }
-}
-
-float largest(std::span<const float> block) {
-  float result = 0;
-  for (const float x : block) {
-    if (std::fabs(x) > std::fabs(result)) result = x;
-  }
-  return result;
-}
-
-int quantize(float x, float d, int low, int high) {
-  if (d == 0) return 0;
-  return std::clamp(static_cast<int>(std::lrint(x / d)), low, high);
-}
-
-void encode_q8_0(std::span<const float> in, std::byte* out) {
-  for (size_t i = 0; i < in.size(); i += kQuantBlock, out += block_bytes(Encoding::q8_0)) {
-    const auto block = in.subspan(i, kQuantBlock);
-    const uint16_t half = f32_to_f16(std::fabs(largest(block)) / 127.0f);
-    const float d = f16_to_f32(half);
-    store_u16(out, half);
-    for (uint32_t j = 0; j < kQuantBlock; ++j)
-      out[2 + j] = static_cast<std::byte>(quantize(block[j], d, -127, 127));
-  }
-}
-
-void encode_q4_0(std::span<const float> in, std::byte* out) {
-  for (size_t i = 0; i < in.size(); i += kQuantBlock, out += block_bytes(Encoding::q4_0)) {
-    const auto block = in.subspan(i, kQuantBlock);
-    const uint16_t half = f32_to_f16(largest(block) / -8.0f);
-    const float d = f16_to_f32(half);
-    store_u16(out, half);
-    for (uint32_t j = 0; j < kQuantBlock / 2; ++j) {
-      const int low = quantize(block[j], d, -8, 7) + 8;
-      const int high = quantize(block[j + kQuantBlock / 2], d, -8, 7) + 8;
-      out[2 + j] = static_cast<std::byte>(low | high << 4);
-    }
-  }
-}
-
-}  // namespace
 
 float f16_to_f32(uint16_t half) {
   const uint32_t sign = static_cast<uint32_t>(half & 0x8000u) << 16;
@@ -121,16 +59,8 @@ void decode(Encoding e, std::span<const std::byte> in, std::span<float> out) {
     case Encoding::bf16:
       for (size_t i = 0; i < out.size(); ++i) out[i] = bf16_to_f32(load_u16(&in[2 * i]));
       return;
-    case Encoding::q8_0:
-      return decode_q8_0(in.data(), out);
-    case Encoding::q4_0:
-      return decode_q4_0(in.data(), out);
-    case Encoding::q4_k:
-    case Encoding::q5_k:
-    case Encoding::q6_k:
-      for (size_t i = 0; i < out.size(); i += kSuperBlock)
-        decode_k_quant(e, &in[encoded_bytes(e, i)], out.subspan(i).first<kSuperBlock>());
-      return;
+    default:
+      decode_blocks(e, in.data(), out);
   }
 }
 
@@ -146,16 +76,9 @@ void encode(Encoding e, std::span<const float> in, std::span<std::byte> out) {
     case Encoding::bf16:
       for (size_t i = 0; i < in.size(); ++i) store_u16(&out[2 * i], f32_to_bf16(in[i]));
       return;
-    case Encoding::q8_0:
-      return encode_q8_0(in, out.data());
-    case Encoding::q4_0:
-      return encode_q4_0(in, out.data());
-    case Encoding::q4_k:
-    case Encoding::q5_k:
-    case Encoding::q6_k:
-      for (size_t i = 0; i < in.size(); i += kSuperBlock)
-        encode_k_quant(e, in.subspan(i).first<kSuperBlock>(), &out[encoded_bytes(e, i)]);
-      return;
+    default:
+      for (size_t i = 0; i < in.size(); i += block_values(e))
+        encode_block(e, in.subspan(i, block_values(e)), &out[encoded_bytes(e, i)]);
   }
 }
 
@@ -185,7 +108,6 @@ std::optional<size_t> first_lost_value(Encoding e, std::span<const float> values
 std::optional<size_t> first_not_finite(Encoding e, std::span<const std::byte> encoded) {
   constexpr uint16_t kHalf = 0x7c00, kBrain = 0x7f80;  // exponents of values that are not finite
   constexpr uint32_t kFloat = 0x7f800000;
-  constexpr size_t kLastScale = 208;  // of q6_k
   const auto half = [](const std::byte* at) { return (load_u16(at) & kHalf) == kHalf; };
   const auto first = [&](const auto& is_bad) -> std::optional<size_t> {
     const size_t bytes = block_bytes(e);
@@ -204,16 +126,10 @@ std::optional<size_t> first_not_finite(Encoding e, std::span<const std::byte> en
     case Encoding::bf16:
       return first([&](const std::byte* at) { return (load_u16(at) & kBrain) == kBrain; });
     case Encoding::f16:
-    case Encoding::q8_0:
-    case Encoding::q4_0:
       return first(half);
-    case Encoding::q4_k:
-    case Encoding::q5_k:
-      return first([&](const std::byte* at) { return half(at) || half(at + sizeof(uint16_t)); });
-    case Encoding::q6_k:
-      return first([&](const std::byte* at) { return half(at + kLastScale); });
+    default:
+      return first([&](const std::byte* at) { return has_infinite_factor(e, at); });
   }
-  return std::nullopt;
 }
 
 }  // namespace tierd

@@ -20,10 +20,7 @@ uint16_t f32_to_bf16(float value);  // round to nearest even, NaN remains NaN
 // encoded_bytes(e, out.size()) bytes. No alignment is required of `in`.
 void decode(Encoding e, std::span<const std::byte> in, std::span<float> out);
 
-// Encodes in.size() values. q8_0: d = max|x|/127, round to nearest. q4_0: d = (value of largest
-// magnitude)/-8, as llama.cpp's reference quantizer does. The scale is rounded to f16 first and the values
-// are divided by the rounded scale, so that the error is the smallest that the format allows. K-quants: see
-// encode_k_quant.
+// Encodes in.size() values; blocks as encode_block does (blocks.h).
 void encode(Encoding e, std::span<const float> in, std::span<std::byte> out);
 
 // Returns the index of the first value that encoding would lose: one that is not finite, or so large that it,

@@ -20,7 +20,7 @@ void for_each_block(Encoding e, uint64_t bytes, const Move& move) {
 }  // namespace
 
 void encode_column(Encoding e, std::span<const float> values, std::span<std::byte> column) {
-  TIERD_CHECK(!is_k_quant(e) && column.size() == encoded_bytes(e, values.size()));
+  TIERD_CHECK(has_columns(e) && column.size() == encoded_bytes(e, values.size()));
   if (!is_quantized(e)) return encode(e, values, column);
   std::vector<std::byte> plain(column.size());
   encode(e, values, plain);
@@ -31,7 +31,7 @@ void encode_column(Encoding e, std::span<const float> values, std::span<std::byt
 }
 
 void decode_column(Encoding e, std::span<const std::byte> column, std::span<float> values) {
-  TIERD_CHECK(!is_k_quant(e) && column.size() == encoded_bytes(e, values.size()));
+  TIERD_CHECK(has_columns(e) && column.size() == encoded_bytes(e, values.size()));
   if (!is_quantized(e)) return decode(e, column, values);
   std::vector<std::byte> plain(column.size());
   for_each_block(e, column.size(), [&](uint64_t block, const BlockPlace& place) {

@@ -6,7 +6,7 @@
 //   q8_0, q4_0       strips of 16 blocks (512 values): their 16 scales (f16), then their values, block after
 //                    block as in the plain order, 32 or 16 bytes each. The last strip may have fewer blocks.
 //
-// Sizes equal those of the plain order. K-quants, whose super-blocks run along the rows, have no columns.
+// Sizes equal those of the plain order. Other encodings have no columns.
 #pragma once
 
 #include <cstddef>

@@ -6,15 +6,9 @@
 //
 //   f32          per column: 16 values, row 0 … row 15                                     64 B a column
 //   f16, bf16    per column: 16 values                                                     32 B a column
-//   q8_0         per 32 columns: 16 f16 scales, then 8 chunks of 64 B;                    544 B a block
-//                chunk c holds columns 4c … 4c+3 of row 0, then of row 1, …; each value is stored as q + 128
-//                in an unsigned byte, because the dot-product instruction multiplies unsigned by signed
-//   q4_0         per 32 columns: 16 f16 scales, then 4 chunks of 64 B;                    288 B a block
-//                chunk c holds, row by row, the bytes 4c … 4c+3 of GGUF's block: low nibbles are columns
-//                4c … 4c+3, high nibbles columns 16+4c … 16+4c+3, value = d*(q - 8)
-//   q4_k, q5_k   per 256 columns: 16 d, 16 dmin (f16), then chunks of 64 B;             2304, 2816 B a block
-//                a chunk holds, row by row, the next 4 bytes of GGUF's super-block (k_quants.h)
-//   q6_k         the same with 16 d alone, which GGUF has last and a group first            3360 B a block
+//   others       per block (block_layout.h): the first factor of 16 rows, the second, if any; then for each
+//                word of a block a *chunk* of 64 B, the word of row 0, of row 1 …; so four columns of 16 rows
+//                of q8_0, eight of q4_0
 //
 // Sizes equal those of the plain order. Missing rows of the last group are zero.
 #pragma once

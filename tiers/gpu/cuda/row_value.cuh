@@ -25,22 +25,14 @@ __device__ float value_in_group(const std::byte* group, uint32_t row, uint32_t c
     return scale * byte_value(j < 16 ? stored & 15 : stored >> 4, 0, 8);
   } else {
     // Reads the packet of the lane that has this column; a packet has four rows.
-    using Reader = StepReader<E>;
-    const uint32_t in_block = c % kSuperBlock, run = in_block / 32, lane = in_block % 32 / 4 * 4 + row / 4;
-    const auto packet = Reader::load(group, c / kSuperBlock, lane, 0);
-    float d[4];
-    unpack_f16_pairs(packet.d.x, packet.d.y, d);
-    float q[4];
-    Reader::quants(packet, static_cast<int>(run), static_cast<int>(row % 4), q);
-    if constexpr (Reader::kHasMin) {
-      float dmin[4], scale, min;
-      unpack_f16_pairs(packet.dmin.x, packet.dmin.y, dmin);
-      Reader::block_scale(packet, static_cast<int>(run), static_cast<int>(row % 4), scale, min);
-      return d[row % 4] * scale * q[c % 4] - dmin[row % 4] * min;
-    } else {
-      return d[row % 4] * Reader::block_step(packet, static_cast<int>(run), static_cast<int>(row % 4), lane) *
-             q[c % 4];
-    }
+    using Reader = BlockReader<E>;
+    const uint32_t in_block = c % block_values(E), run = in_block / kQuantBlock;
+    const uint32_t lane = in_block % kQuantBlock / 4 * 4 + row / 4;
+    const auto packet = Reader::load(group, c / block_values(E), lane, 0);
+    float q[4], step, min;
+    Reader::quants(packet, run, static_cast<int>(row % 4), lane, q);
+    Reader::steps(packet, run, static_cast<int>(row % 4), lane, step, min);
+    return has_min(E) ? step * q[c % 4] - min : step * q[c % 4];
   }
 }
 

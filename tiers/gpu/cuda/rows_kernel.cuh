@@ -2,6 +2,7 @@
 // of four rows (f16 and bf16: eight), so that a warp reads 512 contiguous bytes.
 #pragma once
 
+#include "core/model/layout/block_layout.h"
 #include "core/model/layout/row_group.h"
 #include "tiers/gpu/cuda/device_values.cuh"
 
@@ -25,7 +26,7 @@ __device__ inline uint32_t word_of(const uint4& words, int i) {
 }
 
 template <Encoding E>
-struct StepReader;
+struct StepReader;  // of an encoding
 
 // A lane has one column of 8 rows.
 template <Encoding E>
@@ -187,118 +188,171 @@ struct StepReader<Encoding::q4_0> {
   }
 };
 
-// The layout of a super-block of 16 rows (core/model/layout/k_quants.h, row_group.h): factors first, then
-// chunks of 64 bytes, of which a lane reads the 16 bytes of its rows. Run r is 32 columns; lane l has the
-// columns 4 (l / 4) … of each run.
+// A step is a block of any other encoding (core/model/layout/block_layout.h); lane l has the columns
+// 4 (l / 4) … of each run, of 4 rows: the 16 bytes of those rows in each word.
 template <Encoding E>
-struct SuperBlockReader {
+struct BlockReader {
   static constexpr int kRows = 4;
-  static constexpr int kAhead = 1;
-  static constexpr uint32_t kColumns = kSuperBlock;
-  static constexpr bool kHasMin = E != Encoding::q6_k;
-  static constexpr int kHighChunks = E == Encoding::q4_k   ? 0
-                                     : E == Encoding::q5_k ? 1
-                                                           : 2;  // chunks of a lane
-  static constexpr int kScaleChunks = kHasMin ? 3 : 4;
-  static constexpr uint32_t kFirst = kGroupRows * (kHasMin ? 4 : 2);  // bytes before the chunks
-  static constexpr uint32_t kScales = kHasMin ? 0 : 48;               // chunks
-  static constexpr uint32_t kHigh = kHasMin ? 3 : 32;
-  static constexpr uint32_t kLow = E == Encoding::q4_k ? 3 : E == Encoding::q5_k ? 11 : 0;
+  static constexpr int kAhead = runs_of(E) == 1 ? 4 : 1;
+  static constexpr uint32_t kColumns = block_values(E);
+  static constexpr uint32_t kRuns = runs_of(E);
+  static constexpr uint32_t kHalves = kQuantBlock / scaled_values(E);  // of a run, with steps of their own
+  static constexpr bool kHasSecond = factor_bytes(E) == 4;
+  static constexpr WordRange kScaleWords = scale_words(E);
+
+  // Runs that share the words of their low or high bits have them in one slot of a packet.
+  __device__ static constexpr uint32_t low_slot(uint32_t run) {
+    if (E == Encoding::q6_k) return run / 4 * 2 + run % 2;
+    if (E == Encoding::q2_k || E == Encoding::q3_k) return run / 4;
+    return E == Encoding::q4_k || E == Encoding::q5_k ? run / 2 : run;
+  }
+  __device__ static constexpr uint32_t high_slot(uint32_t run) { return E == Encoding::q6_k ? run / 4 : 0; }
+  __device__ static constexpr bool is_first_of_low(uint32_t run) {
+    for (uint32_t r = 0; r < run; ++r) {
+      if (low_slot(r) == low_slot(run)) return false;
+    }
+    return true;
+  }
+  static constexpr uint32_t kLowSlots = low_slot(kRuns - 1) + 1;
+  static constexpr uint32_t kHighSlots = high_slot(kRuns - 1) + 1;
+
   struct Packet {
-    uint4 low[4];  // each has the nibbles of two runs
-    uint4 high[kHighChunks == 0 ? 1 : kHighChunks];
-    uint4 scales[kScaleChunks];
-    uint2 d;
-    uint2 dmin;
+    uint4 low[kLowSlots];
+    uint4 high[kHighSlots];
+    uint4 scales[has_scales(E) ? kScaleWords.count : 1];
+    uint2 d;  // mxfp4: the exponents, in x
+    uint2 second;
     uint32_t column;
   };
   __device__ static Packet load(const std::byte* group, uint32_t step, uint32_t lane, uint32_t) {
     const std::byte* const block = group + step * uint64_t{kGroupRows * block_bytes(E)};
-    const std::byte* const chunks = block + kFirst + lane % 4 * 16;
-    const uint32_t c = lane / 4;
+    const std::byte* const words = block + kGroupRows * factor_bytes(E) + lane % 4 * 16;
+    const uint32_t four = lane / 4;
     Packet packet;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) packet.low[i] = load_weights16(chunks + (kLow + i * 8 + c) * 64);
+    for (uint32_t run = 0; run < kRuns; ++run) {
+      if (is_first_of_low(run))
+        packet.low[low_slot(run)] = load_weights16(words + low_bits(E, run, four).word * 64);
+    }
+    if constexpr (high_width(E) != 0) {
 #pragma unroll
-    for (int i = 0; i < kHighChunks; ++i) packet.high[i] = load_weights16(chunks + (kHigh + i * 8 + c) * 64);
+      for (uint32_t i = 0; i < kHighSlots; ++i)  // four runs share a slot, or all
+        packet.high[i] = load_weights16(words + high_bits(E, i * 4, four).word * 64);
+    }
+    if constexpr (has_scales(E)) {
 #pragma unroll
-    for (int i = 0; i < kScaleChunks; ++i) packet.scales[i] = load_weights16(chunks + (kScales + i) * 64);
-    packet.d = load_weights8(block + lane % 4 * 8);
-    if (kHasMin) packet.dmin = load_weights8(block + 32 + lane % 4 * 8);
-    packet.column = step * kSuperBlock + c * 4;
+      for (uint32_t i = 0; i < kScaleWords.count; ++i)
+        packet.scales[i] = load_weights16(words + (kScaleWords.first + i) * 64);
+    }
+    if constexpr (E == Encoding::mxfp4) {
+      packet.d.x = *reinterpret_cast<const uint32_t*>(block + lane % 4 * 4);
+    } else {
+      packet.d = load_weights8(block + lane % 4 * 8);
+    }
+    if constexpr (kHasSecond) packet.second = load_weights8(block + kGroupRows * 2 + lane % 4 * 8);
+    packet.column = step * kColumns + four * 4;
     return packet;
   }
-  // Returns the integers of run `run`, four columns of row r; those of q6_k minus 32.
-  __device__ static void quants(const Packet& packet, int run, int r, float* q) {
-    uint32_t word;
-    if constexpr (kHasMin) {
-      word = word_of(packet.low[run / 2], r) >> (run % 2 * 4) & 0x0f0f0f0fu;
-      if constexpr (E == Encoding::q5_k) word |= (word_of(packet.high[0], r) >> run & 0x01010101u) << 4;
-    } else {
-      word = word_of(packet.low[run / 4 * 2 + run % 2], r) >> (run % 4 / 2 * 4) & 0x0f0f0f0fu;
-      word |= (word_of(packet.high[run / 4], r) >> (run % 4 * 2) & 0x03030303u) << 4;
+
+  // Returns the entries of codes, a byte each. permute() looks up 4 of 8 bytes.
+  __device__ static uint32_t looked_up(uint32_t codes) {
+    const uint32_t selector =
+        (codes & 7) | (codes >> 4 & 0x70) | (codes >> 8 & 0x700) | (codes >> 12 & 0x7000);
+    const uint32_t low = permute(entries(0), entries(4), selector);
+    const uint32_t high = permute(entries(8), entries(12), selector);
+    const uint32_t is_high = (codes >> 3 & 0x01010101u) * 255;
+    return (low & ~is_high) | (high & is_high);
+  }
+  __device__ static constexpr uint32_t entries(uint32_t first) {
+    uint32_t word = 0;
+    for (uint32_t i = 0; i < 4; ++i) word |= uint32_t{code_entries(E)[first + i]} << 8 * i;
+    return word;
+  }
+
+  // Returns the integers of a run's four columns of row r.
+  __device__ static void quants(const Packet& packet, uint32_t run, int r, uint32_t lane, float* q) {
+    constexpr uint32_t kBytes = 0x01010101u;
+    const uint32_t four = lane / 4;
+    uint32_t codes = word_of(packet.low[low_slot(run)], r) >> low_bits(E, run, four).shift &
+                     ((1u << low_width(E)) - 1) * kBytes;
+    if constexpr (high_width(E) != 0) {
+      const uint32_t high = word_of(packet.high[high_slot(run)], r) >> high_bits(E, run, four).shift;
+      codes |= (high & ((1u << high_width(E)) - 1) * kBytes) << low_width(E);
     }
+    if constexpr (has_table(E)) codes = looked_up(codes);
 #pragma unroll
-    for (uint32_t i = 0; i < 4; ++i) q[i] = byte_value(word, i, kHasMin ? 0 : 32);
+    for (uint32_t i = 0; i < 4; ++i) q[i] = byte_value(codes, i, code_offset(E));
   }
-  // Returns scale and minimum of block `run` of row r of q4_k and q5_k: bytes b, b + 4 and b + 8 of 12.
-  __device__ static void block_scale(const Packet& packet, int run, int r, float& scale, float& min) {
-    const uint32_t shift = run % 4 * 8;
-    const uint32_t first = word_of(packet.scales[0], r) >> shift & 0xff;
-    const uint32_t second = word_of(packet.scales[1], r) >> shift & 0xff;
-    const uint32_t third = word_of(packet.scales[2], r) >> shift & 0xff;
-    const uint32_t s = run < 4 ? first & 63 : (third & 15) | first >> 6 << 4;
-    const uint32_t m = run < 4 ? second & 63 : third >> 4 | second >> 6 << 4;
-    scale = byte_value(s, 0, 0);
-    min = byte_value(m, 0, 0);
+
+  // Returns the 16 bits of row r.
+  __device__ static uint32_t half_of(const uint2& pairs, int r) {
+    return (r < 2 ? pairs.x : pairs.y) >> (r % 2 * 16) & 0xffff;
   }
-  // Returns the scale of q6_k, whose blocks are half runs.
-  __device__ static float block_step(const Packet& packet, int run, int r, uint32_t lane) {
-    const uint32_t bytes = word_of(packet.scales[run / 2], r) >> (run % 2 * 16);
-    return byte_value(((lane < 16 ? bytes : bytes >> 8) & 0xff) ^ 0x80, 0, 128);
+  __device__ static uint32_t field(const Packet& packet, int r, const Bits& at, uint32_t shift,
+                                   uint32_t width) {
+    const uint32_t word = at.word == kSecondFactor ? half_of(packet.second, r)
+                                                   : word_of(packet.scales[at.word - kScaleWords.first], r);
+    return word >> shift & ((1u << width) - 1);
   }
+  // `first` and `last` describe an integer of the first 16 columns of a run and of the others, in the same
+  // words.
+  __device__ static float integer(const Packet& packet, int r, uint32_t lane, const ScaleBits& first,
+                                  const ScaleBits& last) {
+    const bool is_last = kHalves == 2 && lane >= 16;
+    uint32_t value = field(packet, r, first.low, is_last ? last.low.shift : first.low.shift, first.low_width);
+    if (first.high_width != 0) {
+      const uint32_t shift = is_last ? last.high.shift : first.high.shift;
+      value |= field(packet, r, first.high, shift, first.high_width) << first.low_width;
+    }
+    return byte_value(value ^ first.flip, 0, static_cast<float>(first.offset));
+  }
+  // Returns the step and the minimum of the lane's columns of a run.
+  __device__ static void steps(const Packet& packet, uint32_t run, int r, uint32_t lane, float& step,
+                               float& min) {
+    if constexpr (E == Encoding::mxfp4) {
+      const uint32_t exponent = packet.d.x >> 8 * r & 255;
+      step = __uint_as_float(exponent < 2 ? 0x00200000u << exponent : (exponent - 1) << 23);
+    } else {
+      step = f16_value(half_of(packet.d, r));
+    }
+    min = 0;
+    if constexpr (has_min(E)) min = f16_value(half_of(packet.second, r));
+    if constexpr (has_scales(E)) {
+      const uint32_t i = run * kHalves, last = i + kHalves - 1;
+      step *= integer(packet, r, lane, scale_bits(E, i), scale_bits(E, last));
+      if constexpr (has_min(E)) min *= integer(packet, r, lane, min_bits(E, i), min_bits(E, last));
+    } else {
+      min = -min;
+    }
+  }
+
   template <int T>
   __device__ static void add(const Packet& packet, uint32_t lane, const float* const (&x)[T],
                              float (&sums)[kRows][T]) {
-    float d[4], dmin[4];
-    unpack_f16_pairs(packet.d.x, packet.d.y, d);
-    if constexpr (kHasMin) unpack_f16_pairs(packet.dmin.x, packet.dmin.y, dmin);
 #pragma unroll
-    for (int run = 0; run < 8; ++run) {
+    for (uint32_t run = 0; run < kRuns; ++run) {
       float4 values[T];
       float whole[T];
 #pragma unroll
       for (int t = 0; t < T; ++t) {
-        values[t] = load_x4(x[t] + packet.column + run * 32);
+        values[t] = load_x4(x[t] + packet.column + run * kQuantBlock);
         whole[t] = values[t].x + values[t].y + values[t].z + values[t].w;
       }
 #pragma unroll
       for (int r = 0; r < kRows; ++r) {
-        float q[4];
-        quants(packet, run, r, q);
-        if constexpr (kHasMin) {
-          float scale, min;
-          block_scale(packet, run, r, scale, min);
-          const float step = d[r] * scale, least = dmin[r] * min;
+        float q[4], step, min;
+        quants(packet, run, r, lane, q);
+        steps(packet, run, r, lane, step, min);
 #pragma unroll
-          for (int t = 0; t < T; ++t) {
-            sums[r][t] = __fmaf_rn(step, fma4(q, values[t], 0.0F), sums[r][t]);
-            sums[r][t] = __fmaf_rn(-least, whole[t], sums[r][t]);
-          }
-        } else {
-          const float step = d[r] * block_step(packet, run, r, lane);
-#pragma unroll
-          for (int t = 0; t < T; ++t) sums[r][t] = __fmaf_rn(step, fma4(q, values[t], 0.0F), sums[r][t]);
+        for (int t = 0; t < T; ++t) {
+          sums[r][t] = __fmaf_rn(step, fma4(q, values[t], 0.0F), sums[r][t]);
+          if constexpr (has_min(E)) sums[r][t] = __fmaf_rn(-min, whole[t], sums[r][t]);
         }
       }
     }
   }
 };
-template <>
-struct StepReader<Encoding::q4_k> : SuperBlockReader<Encoding::q4_k> {};
-template <>
-struct StepReader<Encoding::q5_k> : SuperBlockReader<Encoding::q5_k> {};
-template <>
-struct StepReader<Encoding::q6_k> : SuperBlockReader<Encoding::q6_k> {};
+template <Encoding E>
+struct StepReader : BlockReader<E> {};
 
 }  // namespace tierd::cuda

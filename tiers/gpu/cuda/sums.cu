@@ -226,7 +226,7 @@ cudaError_t bundle_values(Encoding encoding, const BundleValues& asked, cudaStre
     const dim3 grid(blocks_for(asked.n_units, kWarps), (asked.tokens + tile - 1) / tile);
     return launch(kernel, grid, dim3(kThreads), stream, asked);
   };
-  return for_plain_encoding(encoding, [&](auto e) {
+  return for_column_encoding(encoding, [&](auto e) {
     return asked.tokens == 1 ? with_tile(values_of<e(), 1>, 1) : with_tile(values_of<e(), 4>, 4);
   });
 }
@@ -244,7 +244,7 @@ cudaError_t silence_values(const WeightedColumns& columns, const uint64_t* masks
 
 cudaError_t measure_columns(Encoding encoding, const WeightedColumns& columns, float* lengths, uint32_t ldl,
                             cudaStream_t stream) {
-  return for_plain_encoding(encoding, [&](auto e) {
+  return for_column_encoding(encoding, [&](auto e) {
     return launch(measure<e()>, dim3(blocks_for(columns.n_units, kWarps)), dim3(kThreads), stream, columns,
                   lengths, ldl);
   });
@@ -265,7 +265,7 @@ cudaError_t add_columns(Encoding encoding, const WeightedColumns& columns, const
       return launch(kernel, grid, dim3(kThreads), stream, part, runs.begins, runs.n_runs, runs.partial,
                     first);
     };
-    cudaError_t error = for_plain_encoding(encoding, [&](auto e) {
+    cudaError_t error = for_column_encoding(encoding, [&](auto e) {
       return part.tokens == 1 ? with_tile(sum_runs<e(), 1>, 1) : with_tile(sum_runs<e(), 4>, 4);
     });
     if (error != cudaSuccess) return error;

@@ -54,7 +54,7 @@ std::vector<StoredSite> sites_in_channels(const Manifest& manifest) {
         site.expert != kNoExpert && manifest.experts == ExpertCut::whole ? OpGroup::experts : site.group;
     const auto stored = std::ranges::find(manifest.sites, of, &StoredSite::group);
     const Encoding encoding = stored->encodings.front();
-    site.encodings = Encodings(site.parts.size(), is_k_quant(encoding) ? Encoding::q4_0 : encoding);
+    site.encodings = Encodings(site.parts.size(), has_columns(encoding) ? encoding : Encoding::q4_0);
     sites.push_back(std::move(site));
   }
   return sites;

@@ -10,6 +10,7 @@
 
 #include "core/base/align.h"
 #include "core/base/check.h"
+#include "core/model/layout/block_layout.h"
 #include "core/model/layout/codec.h"
 #include "tools/lab/planted/vocab.h"
 
@@ -36,40 +37,29 @@ Status check_channel_shape(const ModelConfig& c) {
   return check_planted_vocab(c);
 }
 
-// Multiplies the values of whole blocks; of blocks with scales only the scales, which alone are rounded.
+// Multiplies the values of whole blocks. The factors of a block are multiplied and rounded, and nothing else
+// is; those of mxfp4 are powers of two, so it is encoded anew.
 void multiply(Encoding encoding, std::span<std::byte> blocks, float factor) {
-  const auto scale_at = [&](size_t at) {
-    uint16_t scale = 0;
-    std::memcpy(&scale, blocks.data() + at, sizeof scale);
-    scale = f32_to_f16(f16_to_f32(scale) * factor);
-    std::memcpy(blocks.data() + at, &scale, sizeof scale);
-  };
-  const uint32_t block = block_bytes(encoding);
-  switch (encoding) {
-    case Encoding::q4_0:
-    case Encoding::q8_0:
-      for (size_t at = 0; at < blocks.size(); at += block) scale_at(at);
-      return;
-    case Encoding::q4_k:
-    case Encoding::q5_k:
-      for (size_t at = 0; at < blocks.size(); at += block) {
-        scale_at(at);
-        scale_at(at + sizeof(uint16_t));
-      }
-      return;
-    case Encoding::q6_k:
-      for (size_t at = 0; at < blocks.size(); at += block) scale_at(at + block - sizeof(uint16_t));
-      return;
-    default: {
-      std::array<float, 64> values;
-      for (size_t at = 0; at < blocks.size(); at += values.size() * block) {
-        const std::span some = std::span(values).first(std::min(values.size(), (blocks.size() - at) / block));
-        const std::span bytes = blocks.subspan(at, some.size() * block);
-        decode(encoding, bytes, some);
-        for (float& value : some) value *= factor;
-        encode(encoding, some, bytes);
+  const uint32_t bytes = block_bytes(encoding);
+  if (is_quantized(encoding) && encoding != Encoding::mxfp4) {
+    for (size_t at = factors_at(encoding); at < blocks.size(); at += bytes) {
+      for (uint32_t i = 0; i < (has_min(encoding) ? 2u : 1u); ++i) {
+        uint16_t half;
+        std::memcpy(&half, &blocks[at + i * sizeof half], sizeof half);
+        half = f32_to_f16(f16_to_f32(half) * factor);
+        std::memcpy(&blocks[at + i * sizeof half], &half, sizeof half);
       }
     }
+    return;
+  }
+  std::array<float, 64> values;
+  const size_t at_once = values.size() / block_values(encoding);  // blocks
+  for (size_t at = 0; at < blocks.size(); at += at_once * bytes) {
+    const size_t count = std::min(at_once, (blocks.size() - at) / bytes);
+    const std::span some = std::span(values).first(count * block_values(encoding));
+    decode(encoding, blocks.subspan(at, count * bytes), some);
+    for (float& value : some) value *= factor;
+    encode(encoding, some, blocks.subspan(at, count * bytes));
   }
 }
 

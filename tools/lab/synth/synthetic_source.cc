@@ -11,6 +11,7 @@
 #include "core/base/check.h"
 #include "core/base/checksum.h"
 #include "core/base/random.h"
+#include "core/model/layout/block_layout.h"
 #include "core/model/layout/codec.h"
 
 namespace tierd {
@@ -27,9 +28,10 @@ constexpr uint32_t kBlockValues = kQuantBlock;
 constexpr uint32_t kWordsPerBlock = 16;
 constexpr uint32_t kLargestBlock = block_bytes(Encoding::q6_k);  // more than 32 floats
 static_assert(kLargestBlock >= kBlockValues * sizeof(float));
+constexpr int kExponentOfOne = 128;  // in mxfp4, whose table has doubled values
 
 constexpr uint32_t values_made_at_once(Encoding e) {
-  return is_k_quant(e) ? kSuperBlock : kBlockValues;
+  return std::max(block_values(e), kBlockValues);
 }
 
 // Writes a random sign, a random mantissa and one of four exponents directly as the bits of a float format,
@@ -77,34 +79,51 @@ void fill_q8_0(uint64_t key, uint64_t block, uint16_t scale, std::byte* out) {
   }
 }
 
-// Writes random bits, which are always a valid K-quant with uniform scales, minima and integers. With dmin =
-// d * (mean of the integers), the uniform minima have the mean of the integers times their scales.
-void fill_k_quant(Encoding e, uint64_t key, uint64_t block, uint16_t scale, std::byte* out) {
-  constexpr uint32_t kWordsPerSuperBlock = kWordsPerBlock * kSuperBlock / kBlockValues;
+// Writes random bits, which are valid in every block encoding, with uniform integers, and the scale. With a
+// second factor of d * (mean of the integers), minima have the mean of the integers times their scales.
+void fill_block(Encoding e, uint64_t key, uint64_t block, uint16_t scale, std::byte* out) {
+  const uint32_t words = kWordsPerBlock * block_values(e) / kBlockValues;
   for (uint32_t i = 0; i < block_bytes(e); i += sizeof(uint64_t)) {
-    const uint64_t word = splitmix64(key, block * kWordsPerSuperBlock + i / sizeof(uint64_t));
+    const uint64_t word = splitmix64(key, block * words + i / sizeof(uint64_t));
     std::memcpy(out + i, &word, std::min<size_t>(sizeof word, block_bytes(e) - i));
   }
-  if (e == Encoding::q6_k) {
-    std::memcpy(out + block_bytes(e) - sizeof scale, &scale, sizeof scale);
+  std::byte* const factors = out + factors_at(e);
+  if (e == Encoding::mxfp4) {
+    *factors = static_cast<std::byte>(scale);
     return;
   }
-  const uint16_t dmin = f32_to_f16(f16_to_f32(scale) * (e == Encoding::q4_k ? 7.5f : 15.5f));
-  std::memcpy(out, &scale, sizeof scale);
-  std::memcpy(out + sizeof scale, &dmin, sizeof dmin);
+  std::memcpy(factors, &scale, sizeof scale);
+  if (!has_min(e)) return;
+  const float mean = static_cast<float>((1u << code_width(e)) - 1) / 2;
+  const uint16_t second = f32_to_f16(f16_to_f32(scale) * (has_scales(e) ? mean : -mean));
+  std::memcpy(factors + sizeof scale, &second, sizeof second);
 }
 
 // Returns the standard deviation of random integers, scales included, in units of the scale.
 float deviation_of_quants(Encoding e) {
   switch (e) {
     case Encoding::q4_0:
+    case Encoding::q4_1:
       return 4.6f;  // uniform in 0 … 15
+    case Encoding::q5_0:
+    case Encoding::q5_1:
+      return 9.2f;
     case Encoding::q4_k:
       return 258;  // uniform scales and minima of 0 … 63
     case Encoding::q5_k:
       return 527;
     case Encoding::q6_k:
       return 1366;  // uniform scales of -128 … 127
+    case Encoding::q2_k:
+      return 13.9f;  // uniform scales and minima of 0 … 15
+    case Encoding::q3_k:
+      return 43.3f;  // uniform scales of -32 … 31
+    case Encoding::iq4_nl:
+      return 67.4f;  // uniform entries of its table
+    case Encoding::iq4_xs:
+      return 1246;
+    case Encoding::mxfp4:
+      return 5.85f;
     default:
       return 73.3f;  // uniform in -127 … 127
   }
@@ -115,7 +134,7 @@ struct Generator {
   Encoding encoding;
   uint64_t key;
   int exponent;
-  uint16_t scale;
+  uint16_t scale;  // f16, or mxfp4's exponent
 
   Generator(const TensorInfo& tensor, uint64_t seed)
       : encoding(tensor.encoding), key(checksum(tensor.name) ^ splitmix64(seed, 0)) {
@@ -123,7 +142,9 @@ struct Generator {
                                 ? kVectorDeviation
                                 : 0.5f / std::sqrt(static_cast<float>(tensor.cols));
     exponent = static_cast<int>(std::floor(std::log2(deviation / 0.88f) + 0.5f));
-    scale = f32_to_f16(deviation / deviation_of_quants(encoding));
+    const float step = deviation / deviation_of_quants(encoding);
+    scale = encoding == Encoding::mxfp4 ? static_cast<uint16_t>(std::lrint(std::log2(step)) + kExponentOfOne)
+                                        : f32_to_f16(step);
   }
 
   void fill(uint64_t block, std::byte* out) const {
@@ -138,10 +159,8 @@ struct Generator {
         return fill_q8_0(key, block, scale, out);
       case Encoding::q4_0:
         return fill_q4_0(key, block, scale, out);
-      case Encoding::q4_k:
-      case Encoding::q5_k:
-      case Encoding::q6_k:
-        return fill_k_quant(encoding, key, block, scale, out);
+      default:
+        return fill_block(encoding, key, block, scale, out);
     }
   }
 };

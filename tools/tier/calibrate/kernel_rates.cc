@@ -94,9 +94,9 @@ class Kernels {
   }
 
   // Adds runs of columns, as of an operator's channels; workers share the outputs. Returns the bytes per
-  // second of used columns; 0 for K-quants, which have no columns.
+  // second of used columns; 0 for encodings that columns cannot have.
   double columns(Encoding e, bool int8, Calls calls, double seconds) {
-    if (is_k_quant(e)) return 0;
+    if (!has_columns(e)) return 0;
     const uint64_t bytes = encoded_bytes(e, kCols);
     std::vector<const std::byte*> columns;
     for (uint64_t at = 0; at + bytes <= kWeightBytes; at += kOfColumns * bytes)

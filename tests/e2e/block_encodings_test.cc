@@ -1,4 +1,5 @@
-// A model with the encodings of files named Q4_K_M: most matrices in Q4_K, some in Q6_K, norms in F32.
+// Models of block encodings: one as files named Q4_K_M have them, most matrices in Q4_K, some in Q6_K, norms
+// in F32; and one of each encoding.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -61,16 +62,25 @@ class DecodedSource : public TensorSource {
   std::vector<TensorInfo> tensors_;
 };
 
-class KQuants : public testing::Test {
+class BlockEncodings : public testing::Test {
  protected:
   static void SetUpTestSuite() { cache_ = use_test_cache(); }
   static void TearDownTestSuite() { std::filesystem::remove_all(cache_); }
 
-  void SetUp() override {
+  BlockEncodings() {
     for (uint32_t i = 0; i < kGoldenTokens; ++i) tokens_.push_back(3 + i * 37 % 290);
-    const MemorySource source = mixed_source();
+  }
+  void write(const MemorySource& source) {
     ASSERT_TRUE(write_gguf(source, gguf_, true).ok());
     ASSERT_TRUE(write_gguf(DecodedSource(source), decoded_, true).ok());
+  }
+  // Writes a store of the rows of the file.
+  std::string row_store() const {
+    const std::string store = folder_.path() + "/store";
+    const auto source = open_source(gguf_);
+    EXPECT_TRUE(source.ok()) << source.error().line();
+    EXPECT_TRUE(write_store(**source, store, {.quiet = true}).ok());
+    return store;
   }
 
   std::vector<float> logits(const std::string& model, const std::string& activations, uint32_t chunk,
@@ -92,6 +102,11 @@ class KQuants : public testing::Test {
   const std::string gguf_ = folder_.path() + "/mixed.gguf";
   const std::string decoded_ = folder_.path() + "/decoded.gguf";
   std::vector<uint32_t> tokens_;
+};
+
+class KQuants : public BlockEncodings {
+ protected:
+  void SetUp() override { write(mixed_source()); }
 };
 
 TEST_F(KQuants, GiveTheBitsOfTheirValuesInF32) {
@@ -119,10 +134,7 @@ TEST_F(KQuants, LogitsThatAreNotFiniteEndTheText) {
 }
 
 TEST_F(KQuants, AreRunFromAStoreWithLittleMemoryToo) {
-  const std::string store = folder_.path() + "/store";
-  const auto source = open_source(gguf_);
-  ASSERT_TRUE(source.ok()) << source.error().line();
-  ASSERT_TRUE(write_store(**source, store, {.quiet = true}).ok());
+  const std::string store = row_store();
   const std::vector<float> expected = logits(gguf_, "f32", kGoldenTokens);
   expect_the_same_bits(logits(store, "f32", 1, "60%"), expected);
   expect_the_same_bits(logits(store, "int8", 5, "60%"), logits(gguf_, "int8", 1));
@@ -168,6 +180,26 @@ TEST_F(KQuants, AreNearInLayoutsOfColumns) {
     EXPECT_GT(of_q4_0, 0.05) << name(layout);
   }
 }
+
+class EachEncoding : public BlockEncodings, public testing::WithParamInterface<Encoding> {};
+
+TEST_P(EachEncoding, GivesItsValuesFromFileAndStore) {
+  write({wide_llama(), GetParam(), 7});
+  const std::vector<float> expected = logits(decoded_, "f32", kGoldenTokens);
+  expect_the_same_bits(logits(gguf_, "f32", kGoldenTokens), expected);
+  const std::string store = row_store();
+  expect_the_same_bits(logits(store, "f32", 1, "60%"), expected);
+  const std::vector<float> int8 = logits(gguf_, "int8", 1);
+  expect_the_same_bits(logits(store, "int8", 5, "60%"), int8);
+  EXPECT_LT(distance(int8, expected), 0.1);
+}
+
+// q8_0 and q4_0 scale products instead of values; golden models and lossless_test have them.
+INSTANTIATE_TEST_SUITE_P(All, EachEncoding,
+                         testing::Values(Encoding::q4_k, Encoding::q5_k, Encoding::q6_k, Encoding::q4_1,
+                                         Encoding::q5_0, Encoding::q5_1, Encoding::q2_k, Encoding::q3_k,
+                                         Encoding::iq4_nl, Encoding::iq4_xs, Encoding::mxfp4),
+                         [](const auto& test) { return std::string(name(test.param)); });
 
 }  // namespace
 }  // namespace tierd
