@@ -35,14 +35,17 @@ enum class StepKind : uint8_t {
   add_bias,       // out[i, column … column + width) += weight[offset …], a vector
   add_position,   // out[i] += weight[position + offset]
   add,            // out[i] += in[i]
+  scale,          // out[i, column … column + width) *= factor
+  cap,            // out[i, column … column + width) = threshold * tanh(it / threshold)
   head_norm,      // every `head` values of out[i, column … column + width) = norm(them) * weight + bias
   head_rms_norm,  // the same with RMS, without bias
   clip,           // out[i, column … column + width) cut off at `threshold` to either side
   route,     // out[i] = softmax of in[i] times weight [width x in's width]; all but the `picks` largest are 0
-  rope,      // rotates the heads of out[i, column … column + width)
+  rope,      // rotates the heads of out[i, column … column + width) by frequencies number `turn`
   store_kv,  // KV cache of the layer at the position := `width` keys in[i, column …] and values in[i, offset
              // …]
-  attend,  // out[i, column …] = attention of the queries in[i, column … column + width) over the KV cache
+  attend,  // out[i, column …] = attention of the queries in[i, column … column + width) over the KV cache,
+           // over the last `window` positions; 0: all
   reorder,       // out[i, c] = in[i, weight[c]], a vector of column numbers below in's width
   activate,      // out[i] = f(in[i, 0 … width))
   activate_mul,  // out[i] = f(in[i, 0 … width)) * in[i, width … 2 width)
@@ -59,10 +62,13 @@ struct Step {
   TensorId bias = kNoTensor;
   BufferId choice = kNoBuffer;  // the weight of each expert's result, for each row
   uint32_t layer = 0;
+  uint32_t window = 0;
+  uint32_t turn = 0;
   uint32_t offset = 0;
   float eps = 0;
   Activation activation = Activation::silu;
-  float threshold = 0;  // of the activation, or of `clip`
+  float threshold = 0;  // of the activation, of `clip` or of `cap`
+  float factor = 1;
   uint32_t picks = 0;
   bool sum_to_one = false;  // the picked weights
 };
@@ -119,10 +125,16 @@ struct AttentionShape {
   uint32_t n_heads = 0;
   uint32_t n_kv_heads = 0;
   uint32_t head_dim = 0;
-  uint32_t window = 0;  // attends to the last `window` positions; 0: all
+  float scale = 0;  // of the products of queries and keys
+  float cap = 0;    // a score is cap * tanh(score / cap); 0: as it is
   RopeStyle rope = RopeStyle::none;
-  // Radians per position, one for each rotated pair: the first 2 * size() values of a head.
-  std::vector<float> frequencies;
+  // Radians per position, one for each rotated pair: the first 2 * size() values of a head. Layers may
+  // differ, by Step::turn; all have as many.
+  std::vector<std::vector<float>> frequencies;
+
+  uint32_t pairs() const {
+    return frequencies.empty() ? 0 : static_cast<uint32_t>(frequencies.front().size());
+  }
 
   uint32_t kv_dim() const { return n_kv_heads * head_dim; }
 };

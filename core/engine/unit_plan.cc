@@ -1,6 +1,7 @@
 #include "core/engine/unit_plan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <initializer_list>
 #include <span>
 #include <string>
@@ -86,7 +87,9 @@ class UnitPlanner {
     attention.n_heads = role_.heads * queries();
     attention.n_kv_heads = role_.heads;
     attention.head_dim = config_.head_dim;
-    attention.window = config_.sliding_window;
+    attention.scale = config_.attention_scale != 0 ? config_.attention_scale
+                                                   : 1.0F / std::sqrt(static_cast<float>(config_.head_dim));
+    attention.cap = config_.attention_cap;
     switch (config_.position) {
       case PositionKind::rope_interleaved:
         attention.rope = RopeStyle::interleaved;
@@ -98,7 +101,9 @@ class UnitPlanner {
         attention.rope = RopeStyle::none;
         break;
     }
-    if (attention.rope != RopeStyle::none) attention.frequencies = rope_frequencies(config_);
+    if (attention.rope == RopeStyle::none) return;
+    attention.frequencies = {rope_frequencies(config_)};
+    if (config_.local_theta != 0) attention.frequencies.push_back(local_rope_frequencies(config_));
   }
 
   SiteWork work(const StoredSite& stored) {
@@ -166,6 +171,8 @@ class UnitPlanner {
     const std::vector<Range> all = {{0, outputs(stored.cut)}};
     switch (stored.group) {
       case OpGroup::embed:
+        if (config_.embed_scale != 1)
+          work.after.push_back(scale(kStream, config_.d_model, config_.embed_scale));
         if (config_.position != PositionKind::learned) break;
         work.after.push_back({.kind = StepKind::add_position,
                               .out = kStream,
@@ -174,7 +181,7 @@ class UnitPlanner {
                               .offset = config_.position_offset});
         break;
       case OpGroup::qkv:
-        work.before.push_back(norm(layer + "attn_norm", kNormed));
+        work.before.push_back(input(layer + "attn_norm", kNormed));
         if (config_.qkv_relu) {
           work.before.push_back({.kind = StepKind::activate,
                                  .in = kNormed,
@@ -187,24 +194,24 @@ class UnitPlanner {
         break;
       case OpGroup::o:
         add_biases(stored, kBranch, all, work.after);
-        work.after.push_back(add_to_stream());
+        add_to_stream(layer + "attn_post_norm", work.after);
         // The engine reads the router's output before it passes the first expert.
         if (manifest_.experts == ExpertCut::channels) add_router(layer, work.after);
         break;
       case OpGroup::down:
         add_biases(stored, kBranch, all, work.after);
-        work.after.push_back(add_to_stream());
+        add_to_stream(layer + "ffn_post_norm", work.after);
         break;
       case OpGroup::ffn:
-        if (!config_.parallel) work.before.push_back(norm(layer + "ffn_norm", kNormed));
+        if (!config_.parallel) work.before.push_back(input(layer + "ffn_norm", kNormed));
         if (const TensorId bias = tensor(layer + "down.bias"); bias != kNoTensor) {
           work.after.push_back(
               {.kind = StepKind::add_bias, .out = kBranch, .width = config_.d_model, .weight = bias});
         }
-        work.after.push_back(add_to_stream());
+        add_to_stream(layer + "ffn_post_norm", work.after);
         break;
       case OpGroup::up:
-        if (!config_.parallel) work.before.push_back(norm(layer + "ffn_norm", kNormed));
+        if (!config_.parallel) work.before.push_back(input(layer + "ffn_norm", kNormed));
         add_order(layer + "up", ffn_input(), config_.d_model, work.before);
         add_biases(stored, kWide, all, work.after);
         work.after.push_back(activation());
@@ -232,11 +239,19 @@ class UnitPlanner {
         break;
       case OpGroup::experts:
         add_router(layer, work.before);
-        work.after.push_back(add_to_stream());
+        add_to_stream(layer + "ffn_post_norm", work.after);
         break;
       case OpGroup::head:
         work.before.push_back(norm("out_norm", kPicked));
         add_biases(stored, kLogits, all, work.after);
+        if (config_.logit_scale != 1)
+          work.after.push_back(scale(kLogits, config_.vocab_size, config_.logit_scale));
+        if (config_.logit_cap != 0) {
+          work.after.push_back({.kind = StepKind::cap,
+                                .out = kLogits,
+                                .width = config_.vocab_size,
+                                .threshold = config_.logit_cap});
+        }
         break;
     }
   }
@@ -339,8 +354,11 @@ class UnitPlanner {
     }
     if (config_.position != PositionKind::learned) {
       for (const Range& range : join({q, k}))
-        program.push_back(
-            {.kind = StepKind::rope, .out = kWide, .column = range.first, .width = range.count});
+        program.push_back({.kind = StepKind::rope,
+                           .out = kWide,
+                           .column = range.first,
+                           .width = range.count,
+                           .turn = config_.turns_locally(layer) ? 1u : 0u});
     }
     program.push_back({.kind = StepKind::store_kv,
                        .in = kWide,
@@ -353,7 +371,8 @@ class UnitPlanner {
                        .out = kInner,
                        .column = q.first,
                        .width = q.count,
-                       .layer = layer});
+                       .layer = layer,
+                       .window = config_.window_of(layer)});
   }
 
   Step norm(const std::string& name, BufferId out) {
@@ -365,6 +384,12 @@ class UnitPlanner {
             .weight = tensor(name),
             .bias = rms ? kNoTensor : tensor(name + ".bias"),
             .eps = config_.norm_eps};
+  }
+
+  // Returns the norm of x, or a copy of it for a model without norms of inputs.
+  Step input(const std::string& name, BufferId out) {
+    if (config_.attn_norm) return norm(name, out);
+    return {.kind = StepKind::pick, .in = kStream, .out = out, .width = config_.d_model};
   }
 
   Step head_norm(const std::string& name, const Range& columns) {
@@ -379,8 +404,23 @@ class UnitPlanner {
             .eps = config_.norm_eps};
   }
 
-  Step add_to_stream() const {
-    return {.kind = StepKind::add, .in = kBranch, .out = kStream, .width = config_.d_model};
+  static Step scale(BufferId buffer, uint32_t width, float factor) {
+    return {.kind = StepKind::scale, .out = buffer, .width = width, .factor = factor};
+  }
+
+  // Adds the result of attention or FFN to x; `name`: of its norm, if the model has norms of results.
+  void add_to_stream(const std::string& name, Program& program) {
+    if (config_.post_norms) {
+      program.push_back({.kind = StepKind::head_rms_norm,
+                         .out = kBranch,
+                         .width = config_.d_model,
+                         .head = config_.d_model,
+                         .weight = tensor(name),
+                         .eps = config_.norm_eps});
+    }
+    if (config_.residual_scale != 1)
+      program.push_back(scale(kBranch, config_.d_model, config_.residual_scale));
+    program.push_back({.kind = StepKind::add, .in = kBranch, .out = kStream, .width = config_.d_model});
   }
 
   // Adds the biases of the site's output in these columns.

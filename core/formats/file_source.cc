@@ -1,6 +1,7 @@
 #include "core/formats/file_source.h"
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <unordered_map>
@@ -9,6 +10,7 @@
 #include <xxhash.h>
 
 #include "core/base/check.h"
+#include "core/model/layout/codec.h"
 
 namespace tierd {
 namespace {
@@ -27,6 +29,7 @@ class FileSource : public TensorSource {
   Status read(const TensorInfo& tensor, uint64_t offset, std::span<std::byte> out) const override {
     TIERD_CHECK(offset <= tensor.bytes() && out.size() <= tensor.bytes() - offset);
     const File& file = parts_.files[tensor.file];
+    if (tensor.stored) return read_with_sum(file, tensor, offset, out);
     if (tensor.run_bytes == 0) return file.read_exact(tensor.offset + offset, out);
     while (!out.empty()) {
       const uint64_t inside = offset % tensor.run_bytes;
@@ -40,6 +43,17 @@ class FileSource : public TensorSource {
   }
 
  private:
+  static Status read_with_sum(const File& file, const TensorInfo& tensor, uint64_t offset,
+                              std::span<std::byte> out) {
+    std::vector<std::byte> stored(tensor.file_bytes());
+    TIERD_TRY(file.read_exact(tensor.offset, stored));
+    std::vector<float> values(tensor.cols);
+    decode(*tensor.stored, stored, values);
+    for (float& value : values) value += tensor.added;
+    std::memcpy(out.data(), reinterpret_cast<const std::byte*>(values.data()) + offset, out.size());
+    return {};
+  }
+
   SourceParts parts_;
   std::vector<TensorInfo> tensors_;
   std::string fingerprint_;
@@ -65,7 +79,7 @@ Status check_tensor(const SourceParts& parts, const TensorInfo& tensor, const Te
   // A tensor in runs is a part of another one; its last run ends the range that is read.
   const uint64_t runs = tensor.run_bytes == 0 ? 1 : tensor.bytes() / tensor.run_bytes;
   const uint64_t bytes =
-      tensor.run_bytes == 0 ? tensor.bytes() : (runs - 1) * tensor.run_stride + tensor.run_bytes;
+      tensor.run_bytes == 0 ? tensor.file_bytes() : (runs - 1) * tensor.run_stride + tensor.run_bytes;
   if (tensor.offset > size || bytes > size - tensor.offset) {
     return tensor_error(
         parts, tensor, Code::corrupt,

@@ -29,6 +29,8 @@ constexpr std::array kGgufNames = {
     GgufNamePair{"q_norm", "attn_q_norm"},
     GgufNamePair{"k_norm", "attn_k_norm"},
     GgufNamePair{"router", "ffn_gate_inp"},
+    GgufNamePair{"attn_post_norm", "post_attention_norm"},
+    GgufNamePair{"ffn_post_norm", "post_ffw_norm"},
 };
 
 }  // namespace

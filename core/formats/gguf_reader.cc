@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/formats/file_source.h"
+#include "core/formats/gguf_families.h"
 #include "core/formats/gguf_header.h"
 #include "core/formats/gguf_names.h"
 #include "core/formats/gguf_vocab.h"
@@ -88,9 +89,15 @@ Result<std::vector<Shard>> open_shards(File file) {
 
 // Refuses keys about positions that are not read here: ignoring them would change the results.
 Status check_rope_keys(const GgufHeader& header, const std::string& prefix) {
-  constexpr std::array kKnown = {"freq_base",           "dimension_count",  "scale_linear",
-                                 "scaling.type",        "scaling.factor",   "scaling.original_context_length",
-                                 "scaling.attn_factor", "scaling.finetuned"};
+  constexpr std::array kKnown = {"freq_base",
+                                 "freq_base_swa",
+                                 "dimension_count",
+                                 "scale_linear",
+                                 "scaling.type",
+                                 "scaling.factor",
+                                 "scaling.original_context_length",
+                                 "scaling.attn_factor",
+                                 "scaling.finetuned"};
   for (const std::string& key : header.keys(prefix + "rope.")) {
     const std::string_view name =
         std::string_view(key).substr(prefix.size() + std::string_view("rope.").size());
@@ -172,40 +179,12 @@ Status read_from_tensors(const std::vector<Shard>& shards, ModelConfig& c) {
   return {};
 }
 
-// Reads the configuration of a mixture. llama.cpp's Mixtral is "llama" with experts.
-Status read_experts(const GgufHeader& header, const std::string& prefix, ModelConfig& c) {
-  const bool mixture = c.architecture == "qwen3moe" || c.architecture == "olmoe";
-  const std::string count_key = prefix + "expert_count";
-  TIERD_ASSIGN(c.n_experts, header.u32(count_key, mixture ? std::optional<uint32_t>() : 0));
-  if (c.n_experts == 0 && mixture)
-    return header.error(Code::corrupt, count_key, "found 0, expected the number of a layer's experts");
-  if (!c.is_mixture()) return {};
-  if (c.architecture == "qwen2")
-    return header.error(
-        Code::unsupported, count_key,
-        "a qwen2 mixture of experts is not supported; supported are those of llama, qwen3moe and olmoe");
-  TIERD_ASSIGN(c.experts_per_token, header.u32(prefix + "expert_used_count"));
-  TIERD_ASSIGN(c.d_ff, header.u32(prefix + "expert_feed_forward_length", c.d_ff));
-  c.expert_weights_sum_to_one = c.architecture != "olmoe";
-  c.qk_norm = mixture;
-  c.qk_norm_wide = c.architecture == "olmoe";
-  if (c.qk_norm_wide) {
-    TIERD_ASSIGN(c.qkv_clip, header.f32(prefix + "attention.clamp_kqv", 0.0f));
-  }
-  return {};
-}
-
 Result<ModelConfig> read_config(const std::vector<Shard>& shards) {
   const GgufHeader& header = shards[0].header;
   const std::string& path = shards[0].file.path();
   ModelConfig c;
   TIERD_ASSIGN(c.architecture, header.text("general.architecture"));
-  constexpr std::array kArchitectures = {"llama", "qwen2", "qwen3moe", "olmoe"};
-  if (std::find(kArchitectures.begin(), kArchitectures.end(), c.architecture) == kArchitectures.end()) {
-    return header.error(
-        Code::unsupported, "general.architecture",
-        fmt::format("\"{}\", supported are llama, qwen2, qwen3moe and olmoe", c.architecture));
-  }
+  TIERD_TRY(check_gguf_family(header, c.architecture));
   const std::string prefix = c.architecture + ".";
   TIERD_ASSIGN(c.name, header.text("general.name", std::filesystem::path(path).stem().string()));
   TIERD_ASSIGN(c.n_layers, header.u32(prefix + "block_count"));
@@ -213,12 +192,12 @@ Result<ModelConfig> read_config(const std::vector<Shard>& shards) {
   TIERD_ASSIGN(c.d_ff, header.u32_of_layers(shards[0].file, prefix + "feed_forward_length", c.n_layers));
   TIERD_ASSIGN(c.context_length, header.u32(prefix + "context_length"));
   TIERD_ASSIGN(c.sliding_window, header.u32(prefix + "attention.sliding_window", 0));
-  TIERD_ASSIGN(c.norm_eps, header.f32(prefix + "attention.layer_norm_rms_epsilon"));
   TIERD_TRY(read_heads(shards[0], prefix, c));
-  TIERD_TRY(read_experts(header, prefix, c));
+  TIERD_TRY(read_gguf_family(header, c));
+  if (c.norm == Norm::rms) {
+    TIERD_ASSIGN(c.norm_eps, header.f32(prefix + "attention.layer_norm_rms_epsilon"));
+  }
   TIERD_TRY(read_rope(header, prefix, c.rope));
-  // llama.cpp's converter permutes q and k of Llama models, and of no other, to pairs (2i, 2i + 1).
-  c.position = c.architecture == "llama" ? PositionKind::rope_interleaved : PositionKind::rope_half;
   TIERD_TRY(read_from_tensors(shards, c));
   TIERD_TRY(validate(c, path));
   return c;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -121,6 +122,16 @@ Status read_rope_scaling(const JsonFields& f, Rope& rope) {
                  fmt::format("\"{}\", supported are default, linear and llama3", type));
 }
 
+// Reads the rotary settings of layers with a window, which are not scaled.
+Status read_local_rope(const JsonFields& by_kind, ModelConfig& c) {
+  TIERD_ASSIGN(const JsonFields local, by_kind.object("sliding_attention"));
+  TIERD_ASSIGN(const std::string type, local.text("rope_type", "default"));
+  TIERD_TRY(unless(type == "default", local, "rope_type",
+                   fmt::format("\"{}\", supported in layers with a window is default", type)));
+  TIERD_ASSIGN(c.local_theta, local.f32("rope_theta"));
+  return {};
+}
+
 // Reads the rotary settings: up to transformers 4 rope_theta at the top and rope_scaling, from 5 on all of
 // them in rope_parameters. `rotary`: the share of a head that is rotated if the file does not say.
 Status read_rope(const json& root, const JsonFields& f, float rotary, ModelConfig& c) {
@@ -129,11 +140,17 @@ Status read_rope(const json& root, const JsonFields& f, float rotary, ModelConfi
   TIERD_ASSIGN(float rotary_factor, f.f32("partial_rotary_factor", rotary));
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     if (!f.has(key)) continue;
-    TIERD_ASSIGN(const JsonFields nested, f.object(key));
+    TIERD_ASSIGN(JsonFields nested, f.object(key));
+    const json* fields = &root.at(key);
+    if (is_gemma(c) && nested.has("full_attention")) {  // by kind of layer
+      TIERD_TRY(read_local_rope(nested, c));
+      fields = &fields->at("full_attention");
+      TIERD_ASSIGN(nested, nested.object("full_attention"));
+    }
     TIERD_ASSIGN(rope.theta, nested.f32("rope_theta", rope.theta));
     TIERD_ASSIGN(rotary_factor, nested.f32("partial_rotary_factor", rotary_factor));
     TIERD_TRY(read_rope_scaling(nested, rope));
-    TIERD_TRY(check_rope_fields(root.at(key), nested));
+    TIERD_TRY(check_rope_fields(*fields, nested));
   }
   TIERD_TRY(unless(rotary_factor > 0 && rotary_factor <= 1, f, "partial_rotary_factor",
                    "expected more than 0 and at most 1"));
@@ -142,17 +159,29 @@ Status read_rope(const json& root, const JsonFields& f, float rotary, ModelConfi
   return {};
 }
 
-// Reads layer_types, which transformers writes from 4.5x on. All layers must have the same kind of attention.
+// Reads layer_types, which transformers writes from 4.5x on.
 Status read_layer_types(const json& root, const JsonFields& f, ModelConfig& c) {
   const auto types = root.find("layer_types");
   if (types == root.end() || !types->is_array() || types->empty()) return {};
-  const auto sliding = static_cast<size_t>(std::count(types->begin(), types->end(), "sliding_attention"));
-  const auto full = static_cast<size_t>(std::count(types->begin(), types->end(), "full_attention"));
-  TIERD_TRY(unless(sliding == types->size() || full == types->size(), f, "layer_types",
-                   "layers of different kinds of attention are not supported; expected full_attention or "
-                   "sliding_attention for all"));
-  if (full != 0) c.sliding_window = 0;
+  TIERD_TRY(unless(types->size() == c.n_layers, f, "layer_types",
+                   fmt::format("{} layers, expected {}", types->size(), c.n_layers)));
+  c.global_layers.clear();
+  for (uint32_t layer = 0; layer < c.n_layers; ++layer) {
+    const json& type = (*types)[layer];
+    if (type == "full_attention") c.global_layers.push_back(layer);
+    TIERD_TRY(unless(type == "full_attention" || type == "sliding_attention", f, "layer_types",
+                     fmt::format("{}, supported are full_attention and sliding_attention",
+                                 type.dump(-1, ' ', false, json::error_handler_t::replace))));
+  }
+  if (c.global_layers.size() == c.n_layers) c.sliding_window = 0;
+  if (c.sliding_window == 0) c.global_layers.clear();
   return {};
+}
+
+// Sets the layers without a window, in a configuration without layer_types: of each `period` the last.
+void set_window_period(uint32_t period, ModelConfig& c) {
+  if (c.sliding_window == 0 || period == 0) return;
+  for (uint32_t layer = period - 1; layer < c.n_layers; layer += period) c.global_layers.push_back(layer);
 }
 
 Status read_qwen2_window(const JsonFields& f, ModelConfig& c) {
@@ -160,11 +189,9 @@ Status read_qwen2_window(const JsonFields& f, ModelConfig& c) {
   if (!use_window) return {};
   TIERD_ASSIGN(const uint32_t window, f.u32("sliding_window", kMistralDefaultWindow));
   TIERD_ASSIGN(const uint32_t full_layers, f.u32("max_window_layers", kQwen2DefaultFullLayers));
-  TIERD_TRY(
-      unless(full_layers == 0 || full_layers >= c.n_layers, f, "max_window_layers",
-             fmt::format("{} of {} layers have no window; supported is a window in all layers or in none",
-                         full_layers, c.n_layers)));
-  c.sliding_window = full_layers == 0 ? window : 0;
+  c.sliding_window = full_layers < c.n_layers ? window : 0;
+  for (uint32_t layer = 0; layer < full_layers && c.sliding_window != 0; ++layer)
+    c.global_layers.push_back(layer);
   return {};
 }
 
@@ -207,6 +234,64 @@ Status read_qwen3_moe(const json& root, const JsonFields& f, ModelConfig& c) {
   return read_qwen2_window(f, c);
 }
 
+Status read_qwen3(const JsonFields& f, ModelConfig& c) {
+  c.qk_norm = true;
+  TIERD_ASSIGN(c.qkv_bias, f.flag("attention_bias", false));
+  c.o_bias = c.qkv_bias;
+  return read_qwen2_window(f, c);
+}
+
+Status read_granite(const JsonFields& f, ModelConfig& c) {
+  TIERD_ASSIGN(c.qkv_bias, f.flag("attention_bias", false));
+  TIERD_ASSIGN(c.ffn_bias, f.flag("mlp_bias", false));
+  c.o_bias = c.qkv_bias;
+  TIERD_ASSIGN(c.embed_scale, f.f32("embedding_multiplier", 1.0f));
+  TIERD_ASSIGN(c.residual_scale, f.f32("residual_multiplier", 1.0f));
+  TIERD_ASSIGN(c.attention_scale, f.f32("attention_multiplier", 1.0f));
+  TIERD_ASSIGN(const float divisor, f.f32("logits_scaling", 1.0f));
+  TIERD_TRY(unless(divisor > 0, f, "logits_scaling", "expected a positive number"));
+  c.logit_scale = 1 / divisor;
+  return {};
+}
+
+Status read_olmo2(const JsonFields& f, ModelConfig& c) {
+  TIERD_ASSIGN(c.qkv_bias, f.flag("attention_bias", false));
+  c.o_bias = c.qkv_bias;
+  c.qk_norm = c.qk_norm_wide = true;
+  c.attn_norm = c.ffn_norm = false;
+  c.post_norms = true;
+  return {};
+}
+
+// Gemma 2 and the text models of Gemma 3.
+Status read_gemma(const JsonFields& f, ModelConfig& c) {
+  const bool third = c.architecture == "gemma3_text";
+  const char* const activation = f.has("hidden_activation") ? "hidden_activation" : "hidden_act";
+  TIERD_TRY(read_activation(f, activation, "gelu_pytorch_tanh", c));
+  TIERD_ASSIGN(c.tied_embeddings, f.flag("tie_word_embeddings", true));
+  TIERD_ASSIGN(c.qkv_bias, f.flag("attention_bias", false));
+  c.o_bias = c.qkv_bias;
+  c.qk_norm = third;
+  c.post_norms = true;
+  c.embed_scale = std::sqrt(static_cast<float>(c.d_model));
+  TIERD_ASSIGN(const float scalar, f.f32("query_pre_attn_scalar", 256.0f));
+  TIERD_TRY(unless(scalar > 0, f, "query_pre_attn_scalar", "expected a positive number"));
+  c.attention_scale = 1 / std::sqrt(scalar);
+  TIERD_ASSIGN(c.attention_cap, f.f32("attn_logit_softcapping", 0.0f));
+  TIERD_ASSIGN(c.logit_cap, f.f32("final_logit_softcapping", 0.0f));
+  TIERD_ASSIGN(c.sliding_window, f.u32("sliding_window", 4096));
+  TIERD_ASSIGN(const bool both_ways, f.flag("use_bidirectional_attention", false));
+  TIERD_TRY(unless(!both_ways, f, "use_bidirectional_attention", "only false is supported"));
+  if (third && c.local_theta == 0) {
+    TIERD_ASSIGN(c.local_theta, f.f32("rope_local_base_freq", 10000.0f));
+  }
+  const char* const pattern =
+      f.has("sliding_window_pattern") ? "sliding_window_pattern" : "_sliding_window_pattern";
+  TIERD_ASSIGN(const uint32_t period, f.u32(pattern, third ? 6 : 2));
+  set_window_period(period, c);
+  return {};
+}
+
 Status read_olmoe(const JsonFields& f, ModelConfig& c) {
   TIERD_TRY(read_experts(f, "num_experts", "intermediate_size", c));
   TIERD_ASSIGN(c.expert_weights_sum_to_one, f.flag("norm_topk_prob", false));
@@ -241,6 +326,14 @@ Status read_llama_family(const json& root, const JsonFields& f, ModelConfig& c) 
     TIERD_TRY(read_mixtral(f, c));
   } else if (c.architecture == "qwen3_moe") {
     TIERD_TRY(read_qwen3_moe(root, f, c));
+  } else if (c.architecture == "qwen3") {
+    TIERD_TRY(read_qwen3(f, c));
+  } else if (c.architecture == "granite") {
+    TIERD_TRY(read_granite(f, c));
+  } else if (c.architecture == "olmo2") {
+    TIERD_TRY(read_olmo2(f, c));
+  } else if (is_gemma(c)) {
+    TIERD_TRY(read_gemma(f, c));
   } else {
     TIERD_TRY(read_olmoe(f, c));
   }
@@ -331,7 +424,22 @@ Status read_phi(const json& root, const JsonFields& f, ModelConfig& c) {
   return unless(!c.tied_embeddings, f, "tie_word_embeddings", "a head that is the embedding has no bias");
 }
 
+Status read_starcoder2(const json& root, const JsonFields& f, ModelConfig& c) {
+  TIERD_TRY(read_shape(f, "intermediate_size", c));
+  TIERD_TRY(read_layer_norm_family(root, f, "norm_epsilon", kAllRotary, c));
+  TIERD_TRY(read_activation(f, "hidden_act", "gelu_pytorch_tanh", c));
+  TIERD_ASSIGN(c.tied_embeddings, f.flag("tie_word_embeddings", true));
+  TIERD_ASSIGN(c.qkv_bias, f.flag("use_bias", true));
+  c.o_bias = c.ffn_bias = c.qkv_bias;
+  TIERD_ASSIGN(c.sliding_window, f.u32("sliding_window", 0));
+  return read_layer_types(root, f, c);
+}
+
 }  // namespace
+
+bool is_gemma(const ModelConfig& config) {
+  return config.architecture == "gemma2" || config.architecture == "gemma3_text";
+}
 
 Result<ModelConfig> read_hf_config(const std::string& path) {
   TIERD_ASSIGN(const json root, read_json_file(path, kMaxConfigBytes));
@@ -341,7 +449,8 @@ Result<ModelConfig> read_hf_config(const std::string& path) {
   TIERD_ASSIGN(c.architecture, f.text("model_type"));
   TIERD_TRY(unless(!f.has("quantization_config"), f, "quantization_config",
                    "quantized checkpoints are not supported; convert the model to BF16, F16 or GGUF"));
-  constexpr std::array kLlamaFamily = {"llama", "mistral", "qwen2", "mixtral", "qwen3_moe", "olmoe"};
+  constexpr std::array kLlamaFamily = {"llama", "mistral", "qwen2",   "qwen3",  "mixtral",    "qwen3_moe",
+                                       "olmoe", "olmo2",   "granite", "gemma2", "gemma3_text"};
   if (std::find(kLlamaFamily.begin(), kLlamaFamily.end(), c.architecture) != kLlamaFamily.end()) {
     TIERD_TRY(read_llama_family(root, f, c));
   } else if (c.architecture == "opt") {
@@ -352,12 +461,12 @@ Result<ModelConfig> read_hf_config(const std::string& path) {
     TIERD_TRY(read_persimmon(root, f, c));
   } else if (c.architecture == "phi") {
     TIERD_TRY(read_phi(root, f, c));
+  } else if (c.architecture == "starcoder2") {
+    TIERD_TRY(read_starcoder2(root, f, c));
   } else {
-    return f.error(
-        Code::unsupported, "model_type",
-        fmt::format("\"{}\", supported are llama, mistral, qwen2, mixtral, qwen3_moe, olmoe, opt, falcon, "
-                    "persimmon and phi",
-                    c.architecture));
+    return f.error(Code::unsupported, "model_type",
+                   fmt::format("\"{}\", supported are {}, opt, falcon, persimmon, phi and starcoder2",
+                               c.architecture, fmt::join(kLlamaFamily, ", ")));
   }
   TIERD_TRY(validate(c, path));
   return c;

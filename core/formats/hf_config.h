@@ -17,4 +17,7 @@ inline constexpr uint64_t kMaxConfigBytes = 16 << 20;
 // would compute wrongly.
 Result<ModelConfig> read_hf_config(const std::string& path);
 
+// Whether the norms of a model multiply by 1 more than their weights.
+bool is_gemma(const ModelConfig& config);
+
 }  // namespace tierd

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <unordered_map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -41,7 +42,7 @@ constexpr std::array<NamePair, 8> kModelNames = {{
     {"ln_f", "out_norm"},
     {"lm_head", "head"},
 }};
-constexpr std::array<NamePair, 30> kLayerNames = {{
+constexpr std::array<NamePair, 32> kLayerNames = {{
     {"block_sparse_moe.gate", "router"},
     {"mlp.gate", "router"},
     {"self_attn.q_norm", "q_norm"},
@@ -56,6 +57,8 @@ constexpr std::array<NamePair, 30> kLayerNames = {{
     {"ln_mlp", "ffn_norm"},
     {"mlp.dense_h_to_4h", "up"},
     {"mlp.dense_4h_to_h", "down"},
+    {"mlp.c_fc", "up"},
+    {"mlp.c_proj", "down"},
     {"mlp.fc1", "up"},
     {"mlp.fc2", "down"},
     {"self_attn.q_proj", "q"},
@@ -72,6 +75,13 @@ constexpr std::array<NamePair, 30> kLayerNames = {{
     {"mlp.down_proj", "down"},
     {"fc1", "up"},
     {"fc2", "down"},
+}};
+
+// In models that norm results, one of these names means another norm.
+constexpr std::array<NamePair, 3> kPostNormNames = {{
+    {"post_attention_layernorm", "attn_post_norm"},
+    {"pre_feedforward_layernorm", "ffn_norm"},
+    {"post_feedforward_layernorm", "ffn_post_norm"},
 }};
 
 // Names of the operators of one expert of a mixture.
@@ -127,7 +137,7 @@ std::optional<std::string> expert_name(std::string_view theirs) {
 }
 
 // Returns tierd's name of a tensor, or the file's own name if tierd has none, for the error.
-std::string our_name(std::string_view theirs) {
+std::string our_name(std::string_view theirs, const ModelConfig& config) {
   std::string_view rest = theirs;
   // The prefix depends on the class that the file was saved from.
   for (const char* saved_from : {"model.", "transformer.", "decoder."}) take_prefix(rest, saved_from);
@@ -139,7 +149,8 @@ std::string our_name(std::string_view theirs) {
     const auto layer = take_number(rest);
     if (!layer) return std::string(theirs);
     prefix = fmt::format("layers.{}.", *layer);
-    name = translate(kLayerNames, rest);
+    if (config.post_norms) name = translate(kPostNormNames, rest);
+    if (!name) name = translate(kLayerNames, rest);
     if (!name) name = expert_name(rest);
   } else {
     name = translate(kModelNames, rest);
@@ -168,13 +179,14 @@ std::string origin_of(const SafetensorsTensor& tensor, const File& file) {
   return fmt::format("{}: tensor \"{}\"", file.path(), tensor.name);
 }
 
-Result<TensorInfo> as_tensor(const SafetensorsTensor& tensor, const File& file, uint32_t file_index) {
+Result<TensorInfo> as_tensor(const SafetensorsTensor& tensor, const ModelConfig& config, const File& file,
+                             uint32_t file_index) {
   const auto error = [&](Code code, std::string detail) {
     return Error{code, origin_of(tensor, file), std::move(detail)};
   };
   if (tensor.bytes == 0) {
     TensorInfo empty;
-    empty.name = our_name(tensor.name);
+    empty.name = our_name(tensor.name, config);
     empty.theirs = tensor.name;
     empty.file = file_index;
     empty.offset = tensor.offset;
@@ -188,13 +200,17 @@ Result<TensorInfo> as_tensor(const SafetensorsTensor& tensor, const File& file, 
     return error(Code::corrupt, fmt::format("{} dimensions, expected 1 or 2", tensor.shape.size()));
   }
   TensorInfo info;
-  info.name = our_name(tensor.name);
+  info.name = our_name(tensor.name, config);
   info.theirs = tensor.name;
   info.encoding = *encoding;
   info.rows = tensor.shape.size() == 2 ? tensor.shape[0] : 1;
   info.cols = tensor.shape.back();
   info.file = file_index;
   info.offset = tensor.offset;
+  if (is_gemma(config) && info.rows == 1 && info.name.ends_with("norm")) {
+    info.stored = std::exchange(info.encoding, Encoding::f32);
+    info.added = 1;
+  }
   return info;
 }
 
@@ -254,7 +270,7 @@ Status add_file(const std::string& path, const std::vector<std::string>* wanted,
   const auto index = static_cast<uint32_t>(parts.files.size());
   const auto add = [&](const SafetensorsTensor& tensor) -> Status {
     if (is_redundant(tensor.name)) return {};
-    TIERD_ASSIGN(TensorInfo info, as_tensor(tensor, file, index));
+    TIERD_ASSIGN(TensorInfo info, as_tensor(tensor, parts.config, file, index));
     const bool fused = info.name.ends_with(".qkv") || info.name.ends_with(".qkv.bias");
     if (!fused || info.bytes() == 0) {
       parts.tensors.push_back(std::move(info));

@@ -79,6 +79,39 @@ Status validate_experts(const ModelConfig& c, std::string_view origin) {
              "without biases, after attention");
 }
 
+Status validate_residuals(const ModelConfig& c, std::string_view origin) {
+  if (!c.attn_norm && (c.parallel || !c.post_norms))
+    return bad(origin, "attention and FFN have no norm, expected one of their inputs or of their results");
+  if (c.post_norms && (c.parallel || c.norm != Norm::rms || c.is_mixture()))
+    return bad(origin,
+               "norms of results are supported after RMS norms, one after the other, and without experts");
+  TIERD_TRY(positive(origin, "the scale of the embedding", c.embed_scale));
+  TIERD_TRY(positive(origin, "the scale of results", c.residual_scale));
+  TIERD_TRY(positive(origin, "the scale of logits", c.logit_scale));
+  if (c.residual_scale != 1 && c.is_mixture())
+    return bad(origin, "results of experts are scaled, which is not supported");
+  for (const auto& [field, value] : {std::pair("the scale of attention", c.attention_scale),
+                                     {"the cap of attention", c.attention_cap},
+                                     {"the cap of logits", c.logit_cap}}) {
+    if (!std::isfinite(value) || value < 0)
+      return bad(origin, fmt::format("{} is {}, expected 0 or a positive number", field, value));
+  }
+  return {};
+}
+
+Status validate_windows(const ModelConfig& c, std::string_view origin) {
+  for (size_t i = 0; i < c.global_layers.size(); ++i) {
+    const uint32_t layer = c.global_layers[i];
+    if (layer < c.n_layers && (i == 0 || layer > c.global_layers[i - 1])) continue;
+    return bad(origin, fmt::format("layer {} attends to all positions, expected layers below {} in order",
+                                   layer, c.n_layers));
+  }
+  if (c.local_theta == 0) return {};
+  if (c.position == PositionKind::learned)
+    return bad(origin, "a rope theta of windows is set, but the positions are learned");
+  return positive(origin, "rope theta of windows", c.local_theta);
+}
+
 // Llama 3.1: long wavelengths are stretched by `factor`, short ones kept, those between are blended.
 double llama3_frequency(double frequency, const Rope& rope) {
   const double context = rope.original_context;
@@ -113,8 +146,10 @@ Status validate(const ModelConfig& c, std::string_view origin) {
     return bad(origin, fmt::format("the norm epsilon is {}, expected 0 to 1", c.norm_eps));
   }
   if (c.norm_bias && c.norm == Norm::rms) return bad(origin, "an RMS norm has a bias, expected none");
-  if (!c.parallel && !c.ffn_norm)
+  if (!c.parallel && c.attn_norm != c.ffn_norm)
     return bad(origin, "attention and FFN share a norm, which is supported only where they are parallel");
+  TIERD_TRY(validate_residuals(c, origin));
+  TIERD_TRY(validate_windows(c, origin));
   if (c.head_bias && c.tied_embeddings)
     return bad(origin, "the head is the embedding and has a bias, expected none");
   if (!std::isfinite(c.activation_threshold) || c.activation_threshold < 0 ||
@@ -161,6 +196,14 @@ std::vector<float> rope_frequencies(const ModelConfig& c) {
   return frequencies;
 }
 
+std::vector<float> local_rope_frequencies(const ModelConfig& c) {
+  ModelConfig local;
+  local.head_dim = c.head_dim;
+  local.rope.dim = c.rope.dim;
+  local.rope.theta = c.local_theta;
+  return rope_frequencies(local);
+}
+
 std::vector<TensorSpec> required_tensors(const ModelConfig& c) {
   std::vector<TensorSpec> specs;
   const auto matrix = [&](std::string name, uint64_t rows, uint64_t cols, bool bias) {
@@ -182,7 +225,7 @@ std::vector<TensorSpec> required_tensors(const ModelConfig& c) {
   }
   for (uint32_t layer = 0; layer < c.n_layers; ++layer) {
     const std::string prefix = fmt::format("layers.{}.", layer);
-    norm(prefix + "attn_norm");
+    if (c.attn_norm) norm(prefix + "attn_norm");
     matrix(prefix + "q", c.q_dim(), c.d_model, c.qkv_bias);
     matrix(prefix + "k", c.kv_dim(), c.d_model, c.qkv_bias);
     matrix(prefix + "v", c.kv_dim(), c.d_model, c.qkv_bias);
@@ -194,7 +237,9 @@ std::vector<TensorSpec> required_tensors(const ModelConfig& c) {
     matrix(prefix + "o", c.d_model, c.q_dim(), c.o_bias);
     order(prefix + "qkv", c.d_model);
     order(prefix + "o", c.q_dim());
+    if (c.post_norms) norm(prefix + "attn_post_norm");
     if (c.ffn_norm) norm(prefix + "ffn_norm");
+    if (c.post_norms) norm(prefix + "ffn_post_norm");
     if (c.is_mixture()) matrix(prefix + "router", c.n_experts, c.d_model, false);
     const auto feed_forward = [&](const std::string& of) {
       if (c.gated) matrix(of + "gate", c.d_ff, c.d_model, c.ffn_bias);

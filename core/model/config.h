@@ -1,6 +1,7 @@
 // An architecture as data: every supported family is a row of switches, not a class.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -53,6 +54,8 @@ struct ModelConfig {
   uint32_t vocab_size = 0;
   uint32_t context_length = 0;
   uint32_t sliding_window = 0;  // positions attended to, the last ones (Mistral 7B v0.1); 0: all
+  // The layers that attend to all positions in spite of the window, in order (Gemma 3: every sixth).
+  std::vector<uint32_t> global_layers;
   // A mixture has this many feed-forward networks of width d_ff in each layer, of which a router chooses some
   // for each token. 0: one network, without a router.
   uint32_t n_experts = 0;
@@ -64,19 +67,30 @@ struct ModelConfig {
   float activation_threshold = 0;  // of relu
   // Returns whether the activation is exactly 0 for some inputs, so that such neurons contribute nothing.
   bool rectifies() const { return activation == Activation::relu || activation == Activation::relu_squared; }
-  bool gated = true;      // down(act(gate x) * up x); otherwise down(act(up x))
-  bool parallel = false;  // attention and FFN read the same x, and both results are added to it
-  bool ffn_norm = true;   // the FFN has its own norm of x; if false (only if parallel), it shares attention's
+  bool gated = true;        // down(act(gate x) * up x); otherwise down(act(up x))
+  bool parallel = false;    // attention and FFN read the same x, and both results are added to it
+  bool attn_norm = true;    // attention and FFN read normed x; if false, x as it is (OLMo 2)
+  bool ffn_norm = true;     // the FFN has its own norm of x; if false, it shares attention's, or has none
+  bool post_norms = false;  // the results of attention and FFN are normed before they are added (Gemma 2)
   bool qk_norm =
       false;  // q and k have a norm per head (of `norm`'s kind, layer norms with bias) before rotation
   bool qk_norm_wide = false;  // that norm is over all heads at once (OLMoE)
   bool qkv_relu = false;      // q, k and v are computed from relu(normed x) (Mirzadeh et al. 2023)
   float qkv_clip = 0;         // q, k and v are clamped to [-qkv_clip, qkv_clip] (OLMoE); 0: not clamped
+  float embed_scale = 1;      // the embedding is multiplied by it (Gemma, Granite)
+  float residual_scale = 1;   // the results of attention and FFN are, before they are added (Granite)
+  float logit_scale = 1;      // the logits are (Granite)
+  float attention_scale = 0;  // the products of queries and keys are; 0: 1/sqrt(head_dim)
+  // Scores of attention and logits become cap * tanh(x / cap) (Gemma 2); 0: they stay.
+  float attention_cap = 0;
+  float logit_cap = 0;
   // The weights of the chosen experts are divided by their sum (Mixtral: a softmax over the chosen ones).
   bool expert_weights_sum_to_one = false;
   PositionKind position = PositionKind::rope_half;
   uint32_t position_offset = 0;  // OPT's table starts with two unused rows
   Rope rope;
+  float local_theta =
+      0;  // of layers with a window, whose frequencies are not scaled (Gemma 3); 0: as the others
   bool channel_order = false;  // qkv, o, up and down take their inputs in orders given by tensors
   bool expert_order = false;   // with channel_order: so do up and down of each expert
   bool qkv_bias = false;
@@ -90,6 +104,11 @@ struct ModelConfig {
   uint32_t q_dim() const { return n_heads * head_dim; }
   uint32_t kv_dim() const { return n_kv_heads * head_dim; }
   uint32_t rotary_dim() const { return rope.dim != 0 ? rope.dim : head_dim; }
+  // The window of a layer; 0: all positions.
+  uint32_t window_of(uint32_t layer) const {
+    return std::ranges::binary_search(global_layers, layer) ? 0 : sliding_window;
+  }
+  bool turns_locally(uint32_t layer) const { return local_theta != 0 && window_of(layer) != 0; }
 };
 
 // Checks that every field is within the bounds of memory and arithmetic and consistent with the others; files
@@ -101,14 +120,16 @@ Status validate(const ModelConfig& config, std::string_view origin);
 std::string shape_text(const ModelConfig& config);
 
 // Returns the rotary_dim/2 inverse frequencies of the rotary embedding, with scaling (transformers:
-// modeling_rope_utils.py, "linear" and "llama3").
+// modeling_rope_utils.py, "linear" and "llama3"); and those of layers that turn locally.
 std::vector<float> rope_frequencies(const ModelConfig& config);
+std::vector<float> local_rope_frequencies(const ModelConfig& config);
 
 // The tensors that a model of this configuration must have, by our names (matrices are [out rows x in cols]):
 //   embed [vocab x d]   position [context + offset x d]   out_norm [d] (+ .bias)   head [vocab x d] (+ .bias)
 //   layers.N.attn_norm (+ .bias)   layers.N.q / k / v / o (+ .bias)
 //   layers.N.q_norm / k_norm [head_dim, or where wide all heads] (+ .bias)
 //   layers.N.ffn_norm (+ .bias)    layers.N.gate / up / down (+ .bias)
+//   layers.N.attn_post_norm / ffn_post_norm [d]
 // where channels have an order: layers.N.qkv.order [d], o.order [heads], up.order [d], down.order [d_ff]
 // and of a mixture, in place of gate, up and down and their orders,
 //   layers.N.router [experts x d]   layers.N.experts.E.gate / up / down

@@ -7,7 +7,9 @@
 namespace tierd {
 
 // Calls visit(name, field) for every field; `Config` is ModelConfig or const ModelConfig. Field types: bool,
-// uint32_t, float, std::string, std::vector<float> and the enums above.
+// uint32_t, float, std::string, std::vector<float>, std::vector<uint32_t>
+// and the enums above. Fields that a format need not have come with their default: visit(name, field,
+// default).
 template <class Config, class Visit>
 void visit_fields(Config& config, Visit&& visit) {
   visit("architecture", config.architecture);
@@ -21,6 +23,7 @@ void visit_fields(Config& config, Visit&& visit) {
   visit("vocab_size", config.vocab_size);
   visit("context_length", config.context_length);
   visit("sliding_window", config.sliding_window);
+  visit("global_layers", config.global_layers, std::vector<uint32_t>());
   visit("n_experts", config.n_experts);
   visit("experts_per_token", config.experts_per_token);
   visit("expert_weights_sum_to_one", config.expert_weights_sum_to_one);
@@ -30,11 +33,19 @@ void visit_fields(Config& config, Visit&& visit) {
   visit("activation_threshold", config.activation_threshold);
   visit("gated", config.gated);
   visit("parallel", config.parallel);
+  visit("attn_norm", config.attn_norm, true);
   visit("ffn_norm", config.ffn_norm);
+  visit("post_norms", config.post_norms, false);
   visit("qk_norm", config.qk_norm);
   visit("qk_norm_wide", config.qk_norm_wide);
-  visit("qkv_relu", config.qkv_relu);
+  visit("qkv_relu", config.qkv_relu, false);
   visit("qkv_clip", config.qkv_clip);
+  visit("embed_scale", config.embed_scale, 1.0F);
+  visit("residual_scale", config.residual_scale, 1.0F);
+  visit("logit_scale", config.logit_scale, 1.0F);
+  visit("attention_scale", config.attention_scale, 0.0F);
+  visit("attention_cap", config.attention_cap, 0.0F);
+  visit("logit_cap", config.logit_cap, 0.0F);
   visit("position", config.position);
   visit("position_offset", config.position_offset);
   visit("rope_theta", config.rope.theta);
@@ -45,6 +56,7 @@ void visit_fields(Config& config, Visit&& visit) {
   visit("rope_high_freq_factor", config.rope.high_freq_factor);
   visit("rope_original_context", config.rope.original_context);
   visit("rope_divisors", config.rope.divisors);
+  visit("local_theta", config.local_theta, 0.0F);
   visit("qkv_bias", config.qkv_bias);
   visit("o_bias", config.o_bias);
   visit("ffn_bias", config.ffn_bias);

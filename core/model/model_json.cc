@@ -87,24 +87,18 @@ void visit_stored_config(Config& config, Visit&& visit) {
   visit("expert_order", IfSet{config.expert_order});
 }
 
-// Fields that stores of earlier versions do not have. A field with its default value is not written, so that
-// plan texts of earlier versions stay equal.
-constexpr std::array<std::string_view, 1> kAddedLater = {"qkv_relu"};  // flags
-
-bool was_added_later(std::string_view key) {
-  return std::ranges::find(kAddedLater, key) != kAddedLater.end();
-}
-
 // Writes one field a call.
 struct FieldWriter {
   ordered_json& out;
 
   template <class T>
   void operator()(const char* key, const T& field) {
-    if constexpr (std::is_same_v<T, bool>) {
-      if (was_added_later(key) && !field) return;
-    }
     out[key] = value_of(field);
+  }
+  // Stores of earlier versions do not have the field, and plan texts stay equal to theirs.
+  template <class T>
+  void operator()(const char* key, const T& field, const T& usual) {
+    if (field != usual) out[key] = value_of(field);
   }
   template <class T>
   void operator()(const char* key, IfSet<T> of) {
@@ -153,8 +147,11 @@ struct FieldReader {
 
   template <class T>
   void operator()(const char* key, T& field) {
-    if (was_added_later(key) && !fields.has(key)) return;
     if (status.ok()) status = read(key, field);
+  }
+  template <class T>
+  void operator()(const char* key, T& field, const T&) {
+    if (fields.has(key) && status.ok()) status = read(key, field);
   }
   template <class T>
   void operator()(const char* key, IfSet<T> of) {

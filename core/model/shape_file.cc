@@ -20,6 +20,10 @@ struct ShapeReader {
   void operator()(std::string_view key, T& field) {
     if (fields.has(key)) read(key, field);
   }
+  template <class T>
+  void operator()(std::string_view key, T& field, const T&) {
+    (*this)(key, field);
+  }
 
  private:
   void read(std::string_view key, std::string& field) { field = fields.text(key); }
@@ -32,6 +36,11 @@ struct ShapeReader {
     field.clear();
     for (const double value : fields.numbers(key, -kLargest, kLargest))
       field.push_back(static_cast<float>(value));
+  }
+  void read(std::string_view key, std::vector<uint32_t>& field) {
+    field.clear();
+    for (const double value : fields.numbers(key, 0, UINT32_MAX))
+      field.push_back(static_cast<uint32_t>(value));
   }
   template <NamedEnum E>
   void read(std::string_view key, E& field) {

@@ -27,8 +27,13 @@ struct TensorInfo {
   // beginnings of its runs. 0: the tensor is contiguous.
   uint64_t run_bytes = 0;
   uint64_t run_stride = 0;
+  // If set, the file has the values in this encoding, and read() returns them as f32 with `added` to each;
+  // for a vector.
+  std::optional<Encoding> stored = {};
+  float added = 0;
   std::string theirs = {};  // name in a Hugging Face folder; empty for other formats
   uint64_t bytes() const { return encoded_bytes(encoding, rows * cols); }
+  uint64_t file_bytes() const { return encoded_bytes(stored.value_or(encoding), rows * cols); }
 };
 
 class TensorSource {

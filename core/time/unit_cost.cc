@@ -151,7 +151,7 @@ double UnitCost::step_seconds(const Step& step, std::span<const RowInfo> rows) c
   if (step.kind == StepKind::attend) {
     const double element = plan_.kv == KvEncoding::f16 ? 2 : 4;
     for (const RowInfo& row : rows) {
-      const double positions = std::min(row.position + 1, shape.window != 0 ? shape.window : UINT32_MAX);
+      const double positions = std::min(row.position + 1, step.window != 0 ? step.window : UINT32_MAX);
       seconds += processor_->attention({.kv_bytes = positions * 2 * shape.kv_dim() * element,
                                         .multiply_adds = positions * 2 * shape.n_heads * shape.head_dim,
                                         .scores = positions * shape.n_heads});

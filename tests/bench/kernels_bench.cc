@@ -199,8 +199,8 @@ void attention(benchmark::State& state, const ComputeKernels& kernels) {
   uint32_t head = 0;
   for (auto _ : state) {
     const size_t at = head++ % kHeads * kHeadDim;
-    kernels.attend_f16(q.data(), cache.data() + at, v + at, kHeadDim * kHeads, 0, kPositions, kHeadDim, 0.09f,
-                       scratch.data(), out.data());
+    kernels.attend_f16(q.data(), cache.data() + at, v + at, kHeadDim * kHeads, 0, kPositions, kHeadDim,
+                       {.scale = 0.09f}, scratch.data(), out.data());
     benchmark::DoNotOptimize(out.data());
   }
   state.counters["GB/s"] =

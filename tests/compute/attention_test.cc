@@ -26,13 +26,14 @@ struct Cache {
 };
 
 std::vector<double> reference(const Cache& c, const std::vector<float>& q, uint32_t first, uint32_t last,
-                              float scale) {
+                              const ScoreShape& score) {
   std::vector<double> weights, out(q.size());
   double largest = -1e300, total = 0;
   for (uint32_t p = first; p < last; ++p) {
     double dot = 0;
     for (size_t i = 0; i < q.size(); ++i) dot += double{q[i]} * c.k[p * c.stride + i];
-    weights.push_back(dot * scale);
+    const double scaled = dot * score.scale;
+    weights.push_back(score.cap == 0 ? scaled : score.cap * std::tanh(scaled / score.cap));
     largest = std::max(largest, weights.back());
   }
   for (auto& w : weights) total += w = std::exp(w - largest);
@@ -43,14 +44,14 @@ std::vector<double> reference(const Cache& c, const std::vector<float>& q, uint3
 }
 
 std::vector<float> attend(const ComputeKernels& kernels, const Cache& c, const std::vector<float>& q,
-                          uint32_t first, uint32_t last, float scale, bool half) {
+                          uint32_t first, uint32_t last, const ScoreShape& score, bool half) {
   std::vector<float> scratch(last - first), out(q.size(), 7.0f);
   const auto dim = static_cast<uint32_t>(q.size());
   if (half) {
-    kernels.attend_f16(q.data(), c.k16.data(), c.v16.data(), c.stride, first, last, dim, scale,
+    kernels.attend_f16(q.data(), c.k16.data(), c.v16.data(), c.stride, first, last, dim, score,
                        scratch.data(), out.data());
   } else {
-    kernels.attend_f32(q.data(), c.k.data(), c.v.data(), c.stride, first, last, dim, scale, scratch.data(),
+    kernels.attend_f32(q.data(), c.k.data(), c.v.data(), c.stride, first, last, dim, score, scratch.data(),
                        out.data());
   }
   return out;
@@ -71,9 +72,10 @@ TEST_P(Attention, IsTheReferenceInDoubles) {
     const std::pair<uint32_t, uint32_t> ranges[] = {{0, 1},  {5, 6},    {0, 16},     {0, 17},
                                                     {3, 40}, {0, 3000}, {2000, 3000}};
     for (const auto& [first, last] : ranges) {
-      const auto want = reference(cache, q, first, last, scale);
+      const float cap = last % 2 == 0 ? 0.8f : 0;
+      const auto want = reference(cache, q, first, last, {scale, cap});
       for (const bool half : {false, true}) {
-        const auto got = attend(kernels, cache, q, first, last, scale, half);
+        const auto got = attend(kernels, cache, q, first, last, {scale, cap}, half);
         for (uint32_t i = 0; i < dim; ++i) {
           ASSERT_NEAR(got[i], want[i], 1e-5) << dim << " " << first << " " << last << " " << half;
         }
@@ -86,7 +88,7 @@ TEST_P(Attention, OnePositionIsItsValue) {
   Random random(2);
   const Cache cache(4, 64, 1, random, 1);
   const std::vector<float> q(64, 1000.0f);
-  const auto out = attend(*kernels_by_name(GetParam()), cache, q, 2, 3, 1, true);
+  const auto out = attend(*kernels_by_name(GetParam()), cache, q, 2, 3, {1}, true);
   for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(out[i], cache.v[2 * 64 + i]);
 }
 
@@ -95,14 +97,14 @@ TEST_P(Attention, HugeScoresStayFinite) {
   const Cache cache(100, 32, 1, random, 100);
   std::vector<float> q(32);
   for (auto& v : q) v = 1e6f * random.symmetric();
-  for (const float v : attend(*kernels_by_name(GetParam()), cache, q, 0, 100, 1, false))
+  for (const float v : attend(*kernels_by_name(GetParam()), cache, q, 0, 100, {1}, false))
     EXPECT_TRUE(std::isfinite(v));
 }
 
 TEST_P(Attention, NoPositionGivesZeros) {
   Random random(4);
   const Cache cache(1, 24, 1, random, 1);
-  const auto out = attend(*kernels_by_name(GetParam()), cache, std::vector<float>(24, 1.0f), 1, 1, 1, true);
+  const auto out = attend(*kernels_by_name(GetParam()), cache, std::vector<float>(24, 1.0f), 1, 1, {1}, true);
   EXPECT_EQ(out, std::vector<float>(24, 0.0f));
 }
 
@@ -115,8 +117,8 @@ TEST(AttentionSets, AgreeBitForBit) {
     std::vector<float> q(dim);
     for (auto& v : q) v = random.symmetric();
     for (const bool half : {false, true}) {
-      EXPECT_EQ(attend(*kernels_by_name(sets[0]), cache, q, 0, 333, 0.3f, half),
-                attend(*kernels_by_name(sets[1]), cache, q, 0, 333, 0.3f, half));
+      EXPECT_EQ(attend(*kernels_by_name(sets[0]), cache, q, 0, 333, {0.3f}, half),
+                attend(*kernels_by_name(sets[1]), cache, q, 0, 333, {0.3f}, half));
     }
   }
 }

@@ -153,6 +153,18 @@ TEST(Executor, AdditionsAndActivations) {
          for (uint32_t k = 0; k < kBufferWidth; ++k) out[k] += a[k];
          return out;
        }},
+      {{.kind = StepKind::scale, .out = kB, .column = 3, .width = 9, .factor = 2.5f},
+       [](const Row&, const Row& b, uint32_t) {
+         Row out = b;
+         for (uint32_t k = 3; k < 12; ++k) out[k] *= 2.5f;
+         return out;
+       }},
+      {{.kind = StepKind::cap, .out = kB, .column = 3, .width = 9, .threshold = 0.4f},
+       [](const Row&, const Row& b, uint32_t) {
+         Row out = b;
+         for (uint32_t k = 3; k < 12; ++k) out[k] = 0.4f * std::tanh(out[k] / 0.4f);
+         return out;
+       }},
       {{.kind = StepKind::add_bias, .out = kB, .column = 5, .width = 7, .weight = 0},
        [&](const Row&, const Row& b, uint32_t) {
          Row out = b;
@@ -216,10 +228,15 @@ TEST(Executor, RopeTurnsHeadsByPosition) {
     AttentionShape shape;
     shape.head_dim = 8;
     shape.rope = style;
-    shape.frequencies = {1.0f, 0.5f, 0.25f, 0.01f};
+    shape.frequencies = {{1.0f, 0.5f, 0.25f, 0.01f}, {0.3f, 0.2f, 0.1f, 0.05f}};
     // three heads from column 8 on; the others are unchanged
-    Machine machine({{.kind = StepKind::rope, .out = kA, .column = 8, .width = 24}}, shape);
-    for (uint32_t round = 0; round < 2; ++round) {  // other positions with the same rows
+    const Step rope = {.kind = StepKind::rope, .out = kA, .column = 8, .width = 24};
+    Step other = rope;
+    other.turn = 1;
+    Machine machines[] = {Machine({rope}, shape), Machine({other}, shape)};
+    for (const auto& [round, turn] :
+         {std::pair(0u, 0u), {0u, 1u}, {1u, 1u}}) {  // other positions, the same rows
+      Machine& machine = machines[turn];
       std::vector<RowInfo> rows = kThreeRows;
       for (RowInfo& info : rows) info.position += round;
       std::vector<Row> x;
@@ -232,7 +249,7 @@ TEST(Executor, RopeTurnsHeadsByPosition) {
             const uint32_t start = 8 + head * 8;
             const uint32_t first = start + (style == RopeStyle::interleaved ? 2 * j : j);
             const uint32_t second = style == RopeStyle::interleaved ? first + 1 : first + 4;
-            const double angle = static_cast<double>(rows[i].position) * shape.frequencies[j];
+            const double angle = static_cast<double>(rows[i].position) * shape.frequencies[turn][j];
             want[first] = static_cast<float>(x[i][first] * std::cos(angle) - x[i][second] * std::sin(angle));
             want[second] = static_cast<float>(x[i][second] * std::cos(angle) + x[i][first] * std::sin(angle));
           }
@@ -248,17 +265,18 @@ TEST(Executor, AttentionOverTheCache) {
   constexpr uint32_t kDim = 4, kHeads = 4, kKvHeads = 2, kLayer = 1;
   Random random(4);
   for (const KvEncoding encoding : {KvEncoding::f32, KvEncoding::f16}) {
-    for (const uint32_t window : {0u, 3u}) {
+    for (const auto& [window, cap] : {std::pair(0u, 0.0f), {3u, 0.0f}, {3u, 0.6f}}) {
       for (const uint32_t workers : {1u, 3u}) {
         AttentionShape shape;
         shape.n_layers = 2;
         shape.n_heads = kHeads;
         shape.n_kv_heads = kKvHeads;
         shape.head_dim = kDim;
-        shape.window = window;
+        shape.scale = 0.5f;
+        shape.cap = cap;
         Machine machine(
             {{.kind = StepKind::store_kv, .in = kA, .column = 16, .width = 8, .layer = kLayer, .offset = 24},
-             {.kind = StepKind::attend, .in = kA, .out = kB, .width = 16, .layer = kLayer}},
+             {.kind = StepKind::attend, .in = kA, .out = kB, .width = 16, .layer = kLayer, .window = window}},
             shape, encoding, workers);
         std::vector<Row> history[2];  // by sequence
         for (uint32_t position = 0; position < 9; position += 2) {
@@ -283,7 +301,8 @@ TEST(Executor, AttentionOverTheCache) {
               for (uint32_t t = first; t < last; ++t) {
                 double dot = 0;
                 for (uint32_t d = 0; d < kDim; ++d) dot += query[head * kDim + d] * past[t][16 + kv + d];
-                p.push_back(std::exp(dot / std::sqrt(kDim)));
+                const double score = cap == 0 ? dot / 2 : cap * std::tanh(dot / 2 / cap);
+                p.push_back(std::exp(score));
                 sum += p.back();
               }
               for (uint32_t t = first; t < last; ++t) {

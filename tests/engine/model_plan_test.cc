@@ -109,7 +109,7 @@ TEST(ModelPlan, ALlamaLayer) {
   EXPECT_EQ(kinds(head.before), (Kinds{StepKind::rms_norm}));
   EXPECT_EQ(plan.any().buffers[head.out].width, 300u);
   EXPECT_EQ(plan.any().buffers[head.out].rows, 2u);
-  EXPECT_EQ(plan.any().attention.frequencies.size(), 8u);
+  EXPECT_EQ(plan.any().attention.pairs(), 8u);
   for (size_t s = 0; s < plan.sites.size(); ++s) {
     const Site& site = plan.sites[s];
     ASSERT_EQ(site.editions, std::vector<EditionId>{static_cast<EditionId>(s)});
@@ -242,7 +242,7 @@ TEST(ModelPlan, HeadsAreNormedBeforeTheyTurn) {
                    StepKind::head_norm, StepKind::rope, StepKind::store_kv, StepKind::attend}));
   EXPECT_EQ(after[4].column, 72u);  // of k
   EXPECT_NE(after[3].weight, after[4].weight);
-  EXPECT_EQ(plan.any().attention.frequencies.size(), 4u);
+  EXPECT_EQ(plan.any().attention.pairs(), 4u);
   EXPECT_EQ(kinds(plan.any().sites.back().after), (Kinds{StepKind::add_bias}));
 }
 

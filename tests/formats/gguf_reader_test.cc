@@ -360,7 +360,9 @@ const std::vector<HostileGguf>& hostile_models() {
   static const std::vector<HostileGguf> cases = {
       {Code::corrupt, "\"general.architecture\": missing", [](B& b) { b.drop("general.architecture"); }},
       {Code::unsupported,
-       "\"general.architecture\": \"gemma\", supported are llama, qwen2, qwen3moe and olmoe",
+       "\"general.architecture\": \"gemma\", supported are llama, qwen2, qwen3, qwen3moe, olmoe, olmo2, "
+       "gemma2, gemma3, "
+       "granite, starcoder2",
        [](B& b) { b.set_text("general.architecture", "gemma"); }},
       {Code::corrupt, "\"general.architecture\": expected a string",
        [](B& b) { b.set_u32("general.architecture", 1); }},

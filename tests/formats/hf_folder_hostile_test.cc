@@ -50,8 +50,8 @@ TEST(HfFolder, RefusesHostileConfigs) {
       {Code::corrupt, "model_type: is missing", key("model_type", nullptr)},
       {Code::corrupt, "model_type: found 3, expected a string", key("model_type", 3)},
       {Code::unsupported,
-       "model_type: \"gemma\", supported are llama, mistral, qwen2, mixtral, qwen3_moe, olmoe, opt, falcon, "
-       "persimmon and phi",
+       "model_type: \"gemma\", supported are llama, mistral, qwen2, qwen3, mixtral, qwen3_moe, olmoe, olmo2, "
+       "granite, gemma2, gemma3_text, opt, falcon, persimmon, phi and starcoder2",
        key("model_type", "gemma")},
       {Code::unsupported, "quantization_config: quantized", key("quantization_config", {{"bits", 4}})},
       {Code::corrupt, "hidden_size: is missing", key("hidden_size", nullptr)},
@@ -88,8 +88,9 @@ TEST(HfFolder, RefusesHostileConfigs) {
       {Code::corrupt, "rope_scaling.factor: is missing", key("rope_scaling", {{"type", "linear"}})},
       {Code::unsupported, "partial_rotary_factor: only 1", key("partial_rotary_factor", 0.5)},
       {Code::unsupported,
-       "layer_types: layers of different kinds of attention are not supported; expected full_attention or "
-       "sliding_attention for all",
+       "layer_types: \"chunked_attention\", supported are full_attention and sliding_attention",
+       key("layer_types", {"chunked_attention"})},
+      {Code::unsupported, "layer_types: 2 layers, expected 1",
        key("layer_types", {"sliding_attention", "full_attention"})},
   });
 }
@@ -164,12 +165,14 @@ TEST(HfFolder, RefusesWhatIsNoMixture) {
 }
 
 TEST(HfFolder, RefusesWhatItsFamiliesDoNotCompute) {
-  const auto qwen2 = [](TinyHfModel& m, uint32_t full_layers) {
-    m.config["model_type"] = "qwen2";
-    m.config["use_sliding_window"] = true;
-    m.config["num_hidden_layers"] = 4;
-    m.config["max_window_layers"] = full_layers;
+  const auto gemma3 = [](const char* name, json value) {
+    return [name, value = std::move(value)](TinyHfModel& m) {
+      m.config["model_type"] = "gemma3_text";
+      m.config[name] = value;
+    };
   };
+  const json yarn = {{"full_attention", {{"rope_type", "default"}, {"rope_theta", 1e6}}},
+                     {"sliding_attention", {{"rope_type", "yarn"}, {"rope_theta", 1e4}}}};
   const auto opt = [](const char* name, json value) {
     return [name, value = std::move(value)](TinyHfModel& m) {
       m.config["model_type"] = "opt";
@@ -178,7 +181,12 @@ TEST(HfFolder, RefusesWhatItsFamiliesDoNotCompute) {
     };
   };
   expect_folder_refused({
-      {Code::unsupported, "max_window_layers: 2 of 4", [=](auto& m) { qwen2(m, 2); }},
+      {Code::unsupported, "query_pre_attn_scalar: expected a positive number",
+       gemma3("query_pre_attn_scalar", 0)},
+      {Code::unsupported, "use_bidirectional_attention: only false",
+       gemma3("use_bidirectional_attention", true)},
+      {Code::unsupported, "rope_parameters.sliding_attention.rope_type: \"yarn\"",
+       gemma3("rope_parameters", yarn)},
       {Code::corrupt, "ffn_dim: is missing", opt("ffn_dim", nullptr)},
       {Code::unsupported, "do_layer_norm_before: only true", opt("do_layer_norm_before", false)},
       {Code::unsupported, "word_embed_proj_dim: 16", opt("word_embed_proj_dim", 16)},

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/formats/hf_config.h"
 #include "core/store/source.h"
 #include "tests/formats/safetensors_builder.h"
 #include "tests/store/tiny_mixture.h"
@@ -94,6 +95,33 @@ TEST(HfFolder, ReadsSlidingWindows) {
   EXPECT_EQ(mistral([](json& c) { c["sliding_window"] = nullptr; }), 0u);
   EXPECT_EQ(mistral([](json&) {}), 4096u);  // transformers' default
   EXPECT_EQ(mistral([](json& c) { c["layer_types"] = {"full_attention"}; }), 0u);
+}
+
+TEST(HfFolder, ReadsWhichLayersHaveAWindow) {
+  const auto config = [](const char* type, const std::function<void(json&)>& change) {
+    TinyHfModel model;
+    model.config["model_type"] = type;
+    model.config["num_hidden_layers"] = 4;
+    change(model.config);
+    const TempFolder folder;
+    model.write(folder);
+    const auto read = read_hf_config(folder.path() + "/config.json");
+    EXPECT_TRUE(read.ok()) << read.error().line();
+    return *read;
+  };
+  using Layers = std::vector<uint32_t>;
+  const auto listed = config("mistral", [](json& c) {
+    c["layer_types"] = {"sliding_attention", "full_attention", "full_attention", "sliding_attention"};
+  });
+  EXPECT_EQ(listed.global_layers, (Layers{1, 2}));
+  EXPECT_EQ(listed.window_of(1), 0u);
+  EXPECT_EQ(listed.window_of(3), 4096u);
+  const auto last =
+      config("qwen2", [](json& c) { c["use_sliding_window"] = true, c["max_window_layers"] = 3; });
+  EXPECT_EQ(last.global_layers, (Layers{0, 1, 2}));
+  const auto none =
+      config("qwen2", [](json& c) { c["use_sliding_window"] = true, c["max_window_layers"] = 4; });
+  EXPECT_EQ(none.sliding_window, 0u);
 }
 
 // Returns rows [first, first + n) of a tensor, from any tensor of the file that contains them.

@@ -18,8 +18,9 @@ import gguf
 import numpy as np
 import torch
 from safetensors.torch import save_file
-from transformers import (AutoModelForCausalLM, FalconConfig, LlamaConfig, MistralConfig, MixtralConfig,
-                          OlmoeConfig, OPTConfig, PersimmonConfig, PhiConfig, Qwen2Config, Qwen3MoeConfig)
+from transformers import (AutoModelForCausalLM, FalconConfig, Gemma2Config, Gemma3TextConfig, GraniteConfig,
+                          LlamaConfig, MistralConfig, MixtralConfig, Olmo2Config, OlmoeConfig, OPTConfig,
+                          PersimmonConfig, PhiConfig, Qwen2Config, Qwen3Config, Qwen3MoeConfig, Starcoder2Config)
 from transformers.activations import ACT2FN
 
 N_TOKENS = 24
@@ -141,13 +142,43 @@ GGUF_MIXTURE_CONFIGS = {
                           ("qwen3-moe", {"moe_intermediate_size": 32}),
                           ("olmoe", {"intermediate_size": 32, "clip_qkv": None})]
 }
+# Each has what its architecture adds; windows are shorter than the tokens. Keys of GGUF that follow from its values
+# are in GGUF_KEYS.
+GEMMA = {"hidden_activation": "gelu_pytorch_tanh", "hidden_size": 64, "intermediate_size": 96, "head_dim": 32,
+         "query_pre_attn_scalar": 32, "rms_norm_eps": 1e-6, "sliding_window": 7, "tie_word_embeddings": True}
+GGUF_FAMILY_CONFIGS = {
+    "gemma2": llama(model_type="gemma2", num_hidden_layers=3, attn_logit_softcapping=2.0, final_logit_softcapping=6.0,
+                    layer_types=["sliding_attention", "full_attention", "sliding_attention"], **GEMMA),
+    "gemma3": llama(model_type="gemma3_text", num_hidden_layers=7, attn_logit_softcapping=None,
+                    final_logit_softcapping=None,
+                    rope_parameters={"full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 1000000.0},
+                                     "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}},
+                    layer_types=["sliding_attention"] * 5 + ["full_attention", "sliding_attention"], **GEMMA),
+    "qwen3": llama(model_type="qwen3", hidden_size=64, head_dim=32, rms_norm_eps=1e-6, rope_theta=1000000.0,
+                   use_sliding_window=False, sliding_window=None, max_window_layers=2),
+    "granite": llama(model_type="granite", hidden_size=64, embedding_multiplier=6.0, residual_multiplier=0.25,
+                     attention_multiplier=0.125, logits_scaling=4.0, tie_word_embeddings=True),
+    "olmo2": llama(model_type="olmo2", hidden_size=64, rms_norm_eps=1e-6, rope_theta=500000.0),
+    "starcoder2": llama(model_type="starcoder2", hidden_size=64, hidden_act="gelu_pytorch_tanh", norm_epsilon=1e-5,
+                        use_bias=True, sliding_window=None, rope_theta=100000.0, tie_word_embeddings=True),
+}  # fmt: skip
+FAMILY_TYPES = {config["model_type"] for config in GGUF_FAMILY_CONFIGS.values()}
+GGUF_KEYS = {
+    "gemma2": {"attention.sliding_window": 7, "attn_logit_softcapping": 2.0, "final_logit_softcapping": 6.0},
+    "gemma3": {"attention.sliding_window": 7, "rope.scaling.type": "linear", "rope.scaling.factor": 8.0},
+    "granite": {"embedding_scale": 6.0, "residual_scale": 0.25, "attention.scale": 0.125, "logit_scale": 4.0},
+    "starcoder2": {"attention.layer_norm_epsilon": 1e-5},
+}
 # GGUF's architecture of a mixture; its files have a layer's experts in one tensor.
 GGUF_MIXTURES = {"mixtral": "llama", "qwen3_moe": "qwen3moe", "olmoe": "olmoe"}
+GGUF_NAMES = {**GGUF_MIXTURES, "gemma3_text": "gemma3"}
 GGUF_SPLIT = {"gguf-llama-q8_0"}
 
 CONFIG_CLASSES = {"llama": LlamaConfig, "mistral": MistralConfig, "qwen2": Qwen2Config, "opt": OPTConfig,
                   "falcon": FalconConfig, "persimmon": PersimmonConfig, "phi": PhiConfig, "mixtral": MixtralConfig,
-                  "qwen3_moe": Qwen3MoeConfig, "olmoe": OlmoeConfig}  # fmt: skip
+                  "qwen3_moe": Qwen3MoeConfig, "olmoe": OlmoeConfig, "gemma2": Gemma2Config,
+                  "gemma3_text": Gemma3TextConfig, "qwen3": Qwen3Config, "granite": GraniteConfig,
+                  "olmo2": Olmo2Config, "starcoder2": Starcoder2Config}  # fmt: skip
 LAST_NORMS = {"opt": "model.decoder.final_layer_norm", "falcon": "transformer.ln_f",
               "persimmon": "model.final_layernorm", "phi": "model.final_layernorm"}  # fmt: skip
 
@@ -155,7 +186,7 @@ LAST_NORMS = {"opt": "model.decoder.final_layer_norm", "falcon": "transformer.ln
 def seed_of(name):
     """Variants of one model in several encodings share their weights."""
     base = name
-    for suffix in ["-f16", "-bf16"] + ["-" + e.lower() for e in GGUF_ENCODINGS]:
+    for suffix in ["-f16", "-bf16"] + ["-" + e.lower() for e in GGUF_ENCODINGS + ["Q5_1"]]:
         base = base.removesuffix(suffix)
     return zlib.crc32(base.encode())
 
@@ -170,7 +201,7 @@ def new_model(config, rng):
         for name, parameter in model.named_parameters():
             values = rng.standard_normal(parameter.shape).astype(np.float32)
             if ("norm" in name or ".ln_" in name) and name.endswith("weight"):
-                values = 1 + 0.2 * values
+                values = 1 - norm_offset(kind) + 0.2 * values
             elif parameter.dim() == 1:
                 values = 0.3 * values
             elif "embed" not in name:
@@ -179,10 +210,15 @@ def new_model(config, rng):
         tokens = draw_tokens(config, rng)
         scale = MAX_LOGIT / model(tokens).logits.abs().max()
         for parameter in model.get_submodule(LAST_NORMS.get(kind, "model.norm")).parameters():
-            parameter.mul_(scale)
+            parameter.add_(norm_offset(kind)).mul_(scale).sub_(norm_offset(kind))
         if model.lm_head.bias is not None:
             model.lm_head.bias.mul_(scale)
     return model, tokens
+
+
+def norm_offset(kind):
+    """Gemma multiplies by 1 more than a norm's weight; GGUF's weights include it."""
+    return 1 if kind.startswith("gemma") else 0
 
 
 def draw_tokens(config, rng):
@@ -207,7 +243,7 @@ def write_hugging_face(name, config, folder):
     model = model.to(DTYPES.get(suffix, torch.float32))
     model.save_pretrained(folder, max_shard_size="64KB" if name in SHARDED else "5GB")
     (folder / "generation_config.json").unlink(missing_ok=True)
-    if name not in WRITTEN_BY_TRANSFORMERS:
+    if name not in WRITTEN_BY_TRANSFORMERS and config["model_type"] not in FAMILY_TYPES:
         names = {torch.float16: "float16", torch.bfloat16: "bfloat16", torch.float32: "float32"}
         text = json.dumps({**config, "torch_dtype": names[model.dtype]}, indent=2)
         (folder / "config.json").write_text(text + "\n")
@@ -241,25 +277,31 @@ GGUF_LAYER_NAMES = {
     "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm", "self_attn.q_proj": "attn_q",
     "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output",
     "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm", "mlp.gate": "ffn_gate_inp",
-    "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down",
+    "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down", "mlp.c_fc": "ffn_up",
+    "mlp.c_proj": "ffn_down", "pre_feedforward_layernorm": "ffn_norm", "post_feedforward_layernorm": "post_ffw_norm",
 }  # fmt: skip
+# Where results are normed, this name means another norm.
+GGUF_POST_NORMS = {"post_attention_layernorm": "post_attention_norm"}
 
 
-def gguf_name(name):
+def gguf_name(name, kind=""):
     fixed = {"model.embed_tokens.weight": "token_embd.weight", "model.norm.weight": "output_norm.weight",
-             "lm_head.weight": "output.weight"}  # fmt: skip
+             "model.norm.bias": "output_norm.bias", "lm_head.weight": "output.weight"}  # fmt: skip
     if name in fixed:
         return fixed[name]
     _, _, layer, rest = name.split(".", 3)
     if rest.startswith("mlp.experts."):
         return f"blk.{layer}.ffn_{rest.split('.')[-1].removesuffix('_proj')}_exps.weight"
     operator, ending = rest.rsplit(".", 1)
-    return f"blk.{layer}.{GGUF_LAYER_NAMES[operator]}.{ending}"
+    names = GGUF_LAYER_NAMES
+    if kind.startswith("gemma") or kind == "olmo2":
+        names = {**names, **GGUF_POST_NORMS}
+    return f"blk.{layer}.{names[operator]}.{ending}"
 
 
 def rope_heads(name, config):
     """How many heads' rows GGUF's "llama" reorders in this tensor: pairs (i, i + d/2) become (2i, 2i + 1)."""
-    if config["model_type"] not in ("llama", "mixtral"):
+    if config["model_type"] not in ("llama", "mixtral", "granite"):
         return 0
     return {"q_proj": config["num_attention_heads"], "k_proj": config["num_key_value_heads"]}.get(
         name.split(".")[-2], 0
@@ -310,7 +352,8 @@ def split_gate_up(model):
 
 
 def write_gguf_file(path, model, config, encoding, split):
-    arch = GGUF_MIXTURES.get(config["model_type"], config["model_type"])
+    model_type = config["model_type"]
+    arch = GGUF_NAMES.get(model_type, model_type)
     kind = gguf.GGMLQuantizationType[encoding]
     file_type = "ALL_F32" if encoding == "F32" else f"MOSTLY_{encoding}"
     state = {n: p.detach().numpy() for n, p in split_gate_up(model).items()}
@@ -324,8 +367,12 @@ def write_gguf_file(path, model, config, encoding, split):
     w.add_feed_forward_length(config["intermediate_size"])
     w.add_head_count(config["num_attention_heads"])
     w.add_head_count_kv(config["num_key_value_heads"])
-    w.add_layer_norm_rms_eps(config["rms_norm_eps"])
-    w.add_rope_freq_base(config["rope_theta"])
+    if model_type != "starcoder2":
+        w.add_layer_norm_rms_eps(config["rms_norm_eps"])
+    rope = config.get("rope_parameters", {}).get("full_attention", config)
+    w.add_rope_freq_base(rope["rope_theta"])
+    for key, value in GGUF_KEYS.get(arch, {}).items():
+        {int: w.add_uint32, float: w.add_float32, str: w.add_string}[type(value)](f"{arch}.{key}", value)
     w.add_vocab_size(config["vocab_size"])
     if config["model_type"] in GGUF_MIXTURES:
         w.add_expert_count(config.get("num_local_experts", config.get("num_experts")))
@@ -333,6 +380,9 @@ def write_gguf_file(path, model, config, encoding, split):
         w.add_key_length(config.get("head_dim", config["hidden_size"] // config["num_attention_heads"]))
         if "moe_intermediate_size" in config:
             w.add_expert_feed_forward_length(config["moe_intermediate_size"])
+    elif "head_dim" in config:
+        w.add_key_length(config["head_dim"])
+        w.add_value_length(config["head_dim"])
     if arch == "llama":
         w.add_rope_dimension_count(config["hidden_size"] // config["num_attention_heads"])
     tokens, scores, types = zip(*pieces(config["vocab_size"]))
@@ -351,9 +401,12 @@ def write_gguf_file(path, model, config, encoding, split):
     for name, values in state.items():
         heads = rope_heads(name, config)
         values = np.ascontiguousarray(interleave(values, heads) if heads else values)
-        own = kind if values.ndim >= 2 and "ffn_gate_inp" not in gguf_name(name) else gguf.GGMLQuantizationType.F32
+        theirs = gguf_name(name, model_type)
+        if theirs.endswith("norm.weight"):
+            values = values + np.float32(norm_offset(model_type))
+        own = kind if values.ndim >= 2 and "ffn_gate_inp" not in theirs else gguf.GGMLQuantizationType.F32
         packed = values if own == gguf.GGMLQuantizationType.F32 else gguf.quants.quantize(values, own)
-        w.add_tensor(gguf_name(name), packed, raw_dtype=own)
+        w.add_tensor(theirs, packed, raw_dtype=own)
     w.write_header_to_file()
     w.write_kv_data_to_file()
     w.write_tensors_to_file()
@@ -368,7 +421,10 @@ def read_gguf(folder, model, config):
             found[tensor.name] = gguf.quants.dequantize(tensor.data, tensor.tensor_type)
     with torch.no_grad():
         for name, parameter in split_gate_up(model).items():
-            values = found.pop(gguf_name(name)).astype(np.float32).reshape(parameter.shape)
+            theirs = gguf_name(name, config["model_type"])
+            values = found.pop(theirs).astype(np.float32).reshape(parameter.shape)
+            if theirs.endswith("norm.weight"):
+                values = values - np.float32(norm_offset(config["model_type"]))
             heads = rope_heads(name, config)
             values = deinterleave(values, heads) if heads else values
             parameter.copy_(torch.from_numpy(np.ascontiguousarray(values)))
@@ -399,9 +455,14 @@ def main():
 
     for name, config in HUGGING_FACE.items():
         make(name, write_hugging_face, config)
+    for name, config in GGUF_FAMILY_CONFIGS.items():
+        make(f"{name}-bf16", write_hugging_face, config)
     for arch, config in GGUF_CONFIGS.items():
         for encoding in GGUF_ENCODINGS:
             make(f"gguf-{arch}-{encoding.lower()}", write_gguf, config, encoding)
+    for name, config in GGUF_FAMILY_CONFIGS.items():
+        for encoding in ["F32", "Q5_1"]:
+            make(f"gguf-{name}-{encoding.lower()}", write_gguf, config, encoding)
     for name, config in GGUF_MIXTURE_CONFIGS.items():
         for encoding in ["F32", "Q8_0"]:
             make(f"gguf-{name}-{encoding.lower()}", write_gguf, config, encoding)

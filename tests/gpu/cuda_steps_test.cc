@@ -301,6 +301,8 @@ TEST_P(CudaAttention, IsWhatTheScalarKernelSays) {
   constexpr uint32_t kContext = 90, kSequences = 2;
   const uint32_t kv_dim = shape.kv_heads * shape.head_dim, width = shape.heads * shape.head_dim + 2 * kv_dim;
   for (const KvEncoding encoding : {KvEncoding::f16, KvEncoding::f32}) {
+    const ScoreShape score = {.scale = 1 / std::sqrt(static_cast<float>(shape.head_dim)),
+                              .cap = encoding == KvEncoding::f16 ? 0.0F : 0.7F};
     const uint64_t values = uint64_t{kSequences} * kContext * kv_dim;
     const uint64_t element = encoding == KvEncoding::f16 ? 2 : 4;
     const DeviceArray<std::byte> keys(std::vector<std::byte>(values * element)),
@@ -333,6 +335,8 @@ TEST_P(CudaAttention, IsWhatTheScalarKernelSays) {
                         .heads_a_kv_head = shape.heads / shape.kv_heads,
                         .head_dim = shape.head_dim,
                         .window = shape.window,
+                        .scale = score.scale,
+                        .cap = score.cap,
                         .in = in.get(),
                         .out = out.get(),
                         .ld_in = width,
@@ -348,8 +352,7 @@ TEST_P(CudaAttention, IsWhatTheScalarKernelSays) {
           const uint64_t base =
               uint64_t{s} * kContext * kv_dim + head / (shape.heads / shape.kv_heads) * shape.head_dim;
           kernels_by_name("scalar")->attend_f32(x.data() + s * width + head * shape.head_dim, k.data() + base,
-                                                v.data() + base, kv_dim, first, last, shape.head_dim,
-                                                1 / std::sqrt(static_cast<float>(shape.head_dim)),
+                                                v.data() + base, kv_dim, first, last, shape.head_dim, score,
                                                 scratch.data(), expected.data());
           for (uint32_t c = 0; c < shape.head_dim; ++c)
             ASSERT_NEAR(got[s * width + head * shape.head_dim + c], expected[c], 2e-5)

@@ -23,10 +23,6 @@ void matmul(std::span<const float> weight, std::span<const float> bias, std::spa
   }
 }
 
-void add(std::span<float> x, std::span<const float> delta) {
-  for (size_t i = 0; i < x.size(); ++i) x[i] += delta[i];
-}
-
 void softmax(std::span<float> x) {
   const float highest = *std::max_element(x.begin(), x.end());
   float sum = 0;
@@ -105,6 +101,10 @@ Result<Reference> Reference::load(const TensorSource& source) {
     TIERD_TRY(read_pair(prefix + "k_norm", layer.k_norm));
     TIERD_TRY(read_pair(prefix + "o", layer.o));
     TIERD_TRY(read_pair(prefix + "ffn_norm", layer.ffn_norm));
+    TIERD_TRY(read_pair(prefix + "attn_post_norm", layer.attn_post_norm));
+    TIERD_TRY(read_pair(prefix + "ffn_post_norm", layer.ffn_post_norm));
+    layer.window = c.window_of(i);
+    layer.turns_locally = c.turns_locally(i);
     const auto read_ffn = [&](const std::string& of, FeedForward& ffn) -> Status {
       TIERD_TRY(read_pair(of + "gate", ffn.gate));
       TIERD_TRY(read_pair(of + "up", ffn.up));
@@ -120,6 +120,7 @@ Result<Reference> Reference::load(const TensorSource& source) {
   TIERD_TRY(read_pair("head", model.head_));
 
   if (c.position != PositionKind::learned) model.frequencies_ = rope_frequencies(c);
+  if (c.local_theta != 0) model.local_frequencies_ = local_rope_frequencies(c);
   model.x_.resize(c.d_model);
   model.normed_.resize(c.d_model);
   model.q_.resize(c.q_dim());
@@ -144,25 +145,35 @@ std::span<const float> Reference::forward(uint32_t token, uint32_t position) {
     }
     attention(layer, position);
     attended_ = delta_;
-    if (!config_.parallel) add(x_, attended_);
-    if (config_.ffn_norm) normalize(layer.ffn_norm);
+    if (!config_.parallel) add_result(layer.attn_post_norm, attended_);
+    if (config_.ffn_norm || !config_.attn_norm) normalize(layer.ffn_norm);
     if (config_.is_mixture()) {
       mixture(layer);
     } else {
       feed_forward(layer.ffn, delta_);
     }
-    if (config_.parallel) add(x_, attended_);
-    add(x_, delta_);
+    if (config_.parallel) add_result(layer.attn_post_norm, attended_);
+    add_result(layer.ffn_post_norm, delta_);
   }
   normalize(out_norm_);
   matmul(config_.tied_embeddings ? embed_ : head_.weight, head_.bias, normed_, logits_);
+  for (float& logit : logits_) {
+    logit *= config_.logit_scale;
+    if (config_.logit_cap != 0) logit = config_.logit_cap * std::tanh(logit / config_.logit_cap);
+  }
   return logits_;
+}
+
+void Reference::add_result(const NormWeights& norm, std::span<float> result) {
+  if (config_.post_norms)
+    tierd::normalize(config_.norm, config_.norm_eps, norm.weight, norm.bias, result, result);
+  for (size_t i = 0; i < x_.size(); ++i) x_[i] += config_.residual_scale * result[i];
 }
 
 // x = embedding of the token (+ the learned position)
 void Reference::embed(uint32_t token, uint32_t position) {
   const uint64_t d = config_.d_model;
-  for (uint64_t i = 0; i < d; ++i) x_[i] = embed_[token * d + i];
+  for (uint64_t i = 0; i < d; ++i) x_[i] = config_.embed_scale * embed_[token * d + i];
   if (config_.position == PositionKind::learned) {
     const uint64_t row = uint64_t{position} + config_.position_offset;
     for (uint64_t i = 0; i < d; ++i) x_[i] += position_[row * d + i];
@@ -190,8 +201,9 @@ void Reference::attention(Layer& layer, uint32_t position) {
     }
   }
   if (config_.position != PositionKind::learned) {
-    rotate(q_, position);
-    rotate(k, position);
+    const std::vector<float>& frequencies = layer.turns_locally ? local_frequencies_ : frequencies_;
+    rotate(frequencies, q_, position);
+    rotate(frequencies, k, position);
   }
 
   attend(layer, position);
@@ -204,9 +216,11 @@ void Reference::attend(const Layer& layer, uint32_t position) {
   const uint32_t head_dim = config_.head_dim;
   const uint64_t kv_dim = config_.kv_dim();
   const uint32_t heads_per_kv = config_.n_heads / config_.n_kv_heads;
-  const uint32_t window = config_.sliding_window;
+  const uint32_t window = layer.window;
   const uint32_t first = window != 0 && position + 1 > window ? position + 1 - window : 0;
-  const float scale = 1.0f / std::sqrt(static_cast<float>(head_dim));
+  const float scale =
+      config_.attention_scale != 0 ? config_.attention_scale : 1.0f / std::sqrt(static_cast<float>(head_dim));
+  const float cap = config_.attention_cap;
 
   scores_.resize(position + 1 - first);
   for (uint32_t h = 0; h < config_.n_heads; ++h) {
@@ -216,7 +230,7 @@ void Reference::attend(const Layer& layer, uint32_t position) {
       const float* k = &layer.keys[p * kv_dim + kv_head];
       float sum = 0;
       for (uint32_t i = 0; i < head_dim; ++i) sum += q[i] * k[i];
-      scores_[p - first] = sum * scale;
+      scores_[p - first] = cap == 0 ? sum * scale : cap * std::tanh(sum * scale / cap);
     }
     softmax(scores_);
     float* mixed = &mixed_[h * head_dim];
@@ -267,6 +281,10 @@ void Reference::feed_forward(const FeedForward& ffn, std::span<float> out) {
 }
 
 void Reference::normalize(const NormWeights& norm) {
+  if (norm.weight.empty()) {  // a model without norms of inputs
+    normed_ = x_;
+    return;
+  }
   tierd::normalize(config_.norm, config_.norm_eps, norm.weight, norm.bias, x_, normed_);
 }
 
@@ -279,12 +297,12 @@ void Reference::normalize_heads(const NormWeights& norm, std::span<float> heads)
 }
 
 // Rotates pair i of each head by position * frequency[i]. The pair is (2i, 2i + 1) or (i, i + rotary_dim/2).
-void Reference::rotate(std::span<float> heads, uint32_t position) {
+void Reference::rotate(std::span<const float> frequencies, std::span<float> heads, uint32_t position) {
   const uint32_t half = config_.rotary_dim() / 2;
   const bool interleaved = config_.position == PositionKind::rope_interleaved;
   for (size_t head = 0; head < heads.size(); head += config_.head_dim) {
     for (uint32_t i = 0; i < half; ++i) {
-      const float angle = static_cast<float>(position) * frequencies_[i];
+      const float angle = static_cast<float>(position) * frequencies[i];
       const float cosine = std::cos(angle);
       const float sine = std::sin(angle);
       float& a = heads[head + (interleaved ? 2 * i : i)];

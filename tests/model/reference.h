@@ -43,11 +43,15 @@ class Reference {
     NormWeights attn_norm;
     NormWeights q_norm;  // [head_dim or n_heads * head_dim], empty if the model has none
     NormWeights k_norm;
-    Linear q;                          // [n_heads * head_dim x d_model]
-    Linear k;                          // [n_kv_heads * head_dim x d_model]
-    Linear v;                          // [n_kv_heads * head_dim x d_model]
-    Linear o;                          // [d_model x n_heads * head_dim]
-    NormWeights ffn_norm;              // empty if the FFN shares attn_norm
+    Linear q;                    // [n_heads * head_dim x d_model]
+    Linear k;                    // [n_kv_heads * head_dim x d_model]
+    Linear v;                    // [n_kv_heads * head_dim x d_model]
+    Linear o;                    // [d_model x n_heads * head_dim]
+    NormWeights ffn_norm;        // empty if the FFN shares attn_norm
+    NormWeights attn_post_norm;  // [d_model], empty if the model has none
+    NormWeights ffn_post_norm;
+    uint32_t window = 0;  // positions attended to; 0: all
+    bool turns_locally = false;
     FeedForward ffn;                   // empty in a mixture
     Tensor router;                     // [n_experts x d_model], of a mixture
     std::vector<FeedForward> experts;  // [n_experts]
@@ -63,13 +67,15 @@ class Reference {
   void mixture(const Layer& layer);                                       // normed_ -> delta_
   void normalize(const NormWeights& norm);                                // x_ -> normed_
   void normalize_heads(const NormWeights& norm, std::span<float> heads);  // in place, each or all at once
-  void rotate(std::span<float> heads, uint32_t position);                 // n x head_dim, in place
-  void attend(const Layer& layer, uint32_t position);                     // q_ and the cache -> mixed_
+  void rotate(std::span<const float> frequencies, std::span<float> heads, uint32_t position);  // n x head_dim
+  void add_result(const NormWeights& norm, std::span<float> result);                           // to x_
+  void attend(const Layer& layer, uint32_t position);  // q_ and the cache -> mixed_
 
   ModelConfig config_;
-  std::vector<float> frequencies_;  // [rotary_dim / 2]
-  Tensor embed_;                    // [vocab_size x d_model]
-  Tensor position_;                 // [context_length + position_offset x d_model], learned positions only
+  std::vector<float> frequencies_;        // [rotary_dim / 2]
+  std::vector<float> local_frequencies_;  // of layers that turn locally
+  Tensor embed_;                          // [vocab_size x d_model]
+  Tensor position_;  // [context_length + position_offset x d_model], learned positions only
   std::vector<Layer> layers_;
   NormWeights out_norm_;
   Linear head_;  // [vocab_size x d_model]; empty when tied: the embedding is used

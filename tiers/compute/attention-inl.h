@@ -7,7 +7,10 @@
 #define TIERD_COMPUTE_ATTENTION_INL_H
 #endif
 
+#include <cmath>
+
 #include "tiers/compute/activations-inl.h"
+#include "tiers/compute/kernels.h"
 #include "tiers/compute/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -66,7 +69,7 @@ HWY_INLINE void weigh(const float* weights, uint32_t positions, const T* v, size
 
 template <class T>
 void attend(const float* q, const T* k, const T* v, size_t stride, uint32_t first, uint32_t last,
-            uint32_t head_dim, float scale, float* scratch, float* out) {
+            uint32_t head_dim, const ScoreShape& score, float* scratch, float* out) {
   const uint32_t positions = last - first;
   if (positions == 0) {
     std::fill_n(out, head_dim, 0.0f);
@@ -76,7 +79,10 @@ void attend(const float* q, const T* k, const T* v, size_t stride, uint32_t firs
   v += first * stride;
   for (uint32_t p = 0; p < positions; ++p) {
     prefetch(k + (p + kAheadPositions) * stride, head_dim);
-    scratch[p] = dot(q, k + p * stride, head_dim) * scale;
+    scratch[p] = dot(q, k + p * stride, head_dim) * score.scale;
+  }
+  if (score.cap != 0) {
+    for (uint32_t p = 0; p < positions; ++p) scratch[p] = score.cap * std::tanh(scratch[p] / score.cap);
   }
   const float total = exponentials(scratch, positions);
   uint32_t i = 0;

@@ -80,6 +80,12 @@ struct BlockPlaces {
   uint64_t quants_apart;
 };
 
+// The score of a query and a key: scale times their product, and if `cap` is not 0, cap * tanh(it / cap).
+struct ScoreShape {
+  float scale = 1;
+  float cap = 0;
+};
+
 // One implementation of all kernels for an instruction set. Stateless, reentrant, any thread.
 struct ComputeKernels {
   std::string_view name;  // "avx512-vnni", "avx2", "scalar"
@@ -130,12 +136,12 @@ struct ComputeKernels {
                    float* out);
   void (*f32_to_f16)(const float* x, uint32_t n, uint16_t* out);
   // Attention of one query head over positions [first, last) of a KV cache in f16 or f32:
-  // out = softmax(scale * q k^T) v. k and v: position p at k + p*stride (elements). `scratch`: last - first
+  // out = softmax(score of q k^T) v. k and v: position p at k + p*stride (elements). `scratch`: last - first
   // floats.
   void (*attend_f16)(const float* q, const uint16_t* k, const uint16_t* v, size_t stride, uint32_t first,
-                     uint32_t last, uint32_t head_dim, float scale, float* scratch, float* out);
+                     uint32_t last, uint32_t head_dim, const ScoreShape& score, float* scratch, float* out);
   void (*attend_f32)(const float* q, const float* k, const float* v, size_t stride, uint32_t first,
-                     uint32_t last, uint32_t head_dim, float scale, float* scratch, float* out);
+                     uint32_t last, uint32_t head_dim, const ScoreShape& score, float* scratch, float* out);
 };
 
 // Returns the best set for this processor, chosen once; or the set of a name ("scalar", "avx2",

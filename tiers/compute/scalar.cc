@@ -287,14 +287,15 @@ float to_f32(float value) {
 
 template <class T>
 void attend(const float* q, const T* k, const T* v, size_t stride, uint32_t first, uint32_t last,
-            uint32_t head_dim, float scale, float* scratch, float* out) {
+            uint32_t head_dim, const ScoreShape& score, float* scratch, float* out) {
   std::fill_n(out, head_dim, 0.0f);
   if (first == last) return;
   float largest = -std::numeric_limits<float>::infinity();
   for (uint32_t p = first; p < last; ++p) {
     double dot = 0;
     for (uint32_t i = 0; i < head_dim; ++i) dot += double{q[i]} * to_f32(k[p * stride + i]);
-    scratch[p - first] = static_cast<float>(dot) * scale;
+    scratch[p - first] = static_cast<float>(dot) * score.scale;
+    if (score.cap != 0) scratch[p - first] = score.cap * std::tanh(scratch[p - first] / score.cap);
     largest = std::max(largest, scratch[p - first]);
   }
   double total = 0;

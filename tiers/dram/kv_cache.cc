@@ -1,6 +1,5 @@
 #include "tiers/dram/kv_cache.h"
 
-#include <cmath>
 #include <cstring>
 
 namespace tierd {
@@ -38,21 +37,21 @@ void KvCache::store(const ComputeKernels& kernels, uint32_t layer, uint32_t sequ
   }
 }
 
-void KvCache::attend(const ComputeKernels& kernels, uint32_t layer, uint32_t sequence, uint32_t position,
-                     uint32_t head, const float* query, float* scratch, float* out) const {
+void KvCache::attend(const ComputeKernels& kernels, uint32_t layer, uint32_t window, uint32_t sequence,
+                     uint32_t position, uint32_t head, const float* query, float* scratch, float* out) const {
   const uint32_t last = position + 1;
-  const uint32_t first = shape_.window != 0 && last > shape_.window ? last - shape_.window : 0;
+  const uint32_t first = window != 0 && last > window ? last - window : 0;
   const uint32_t kv_head = head / (shape_.n_heads / shape_.n_kv_heads);
   const uint64_t at = index(layer, sequence, 0) + uint64_t{kv_head} * shape_.head_dim;
-  const float scale = 1.0f / std::sqrt(static_cast<float>(shape_.head_dim));
+  const ScoreShape scores = {shape_.scale, shape_.cap};
   const size_t stride = shape_.kv_dim();
   if (encoding_ == KvEncoding::f16) {
     const auto* base = reinterpret_cast<const uint16_t*>(memory_.data());
-    kernels.attend_f16(query, base + at, base + values_ + at, stride, first, last, shape_.head_dim, scale,
+    kernels.attend_f16(query, base + at, base + values_ + at, stride, first, last, shape_.head_dim, scores,
                        scratch, out);
   } else {
     const auto* base = reinterpret_cast<const float*>(memory_.data());
-    kernels.attend_f32(query, base + at, base + values_ + at, stride, first, last, shape_.head_dim, scale,
+    kernels.attend_f32(query, base + at, base + values_ + at, stride, first, last, shape_.head_dim, scores,
                        scratch, out);
   }
 }

@@ -16,9 +16,10 @@ class KvCache {
   // Stores one row: kv_dim keys and kv_dim values, rounded to f16 in a cache of f16.
   void store(const ComputeKernels& kernels, uint32_t layer, uint32_t sequence, uint32_t position,
              const float* keys, const float* values);
-  // Attention of one query head, see ComputeKernels::attend_f16. `scratch`: context floats.
-  void attend(const ComputeKernels& kernels, uint32_t layer, uint32_t sequence, uint32_t position,
-              uint32_t head, const float* query, float* scratch, float* out) const;
+  // Attention of one query head over the last `window` positions (0: all), see ComputeKernels::attend_f16.
+  // `scratch`: context floats.
+  void attend(const ComputeKernels& kernels, uint32_t layer, uint32_t window, uint32_t sequence,
+              uint32_t position, uint32_t head, const float* query, float* scratch, float* out) const;
 
  private:
   KvCache(ReservedMemory memory, const ComputePlan& plan);

@@ -52,6 +52,13 @@ void Segments::run_row(const Step& step, const RowInfo& info, uint32_t i) {
                           step.width);
     case StepKind::add:
       return kernels_.add(out, in, step.width);
+    case StepKind::scale:
+      for (float& value : std::span(out + step.column, step.width)) value *= step.factor;
+      return;
+    case StepKind::cap:
+      for (float& value : std::span(out + step.column, step.width))
+        value = step.threshold * std::tanh(value / step.threshold);
+      return;
     case StepKind::head_norm:
       for (uint32_t at = 0; at < step.width; at += step.head) {
         float* head = out + step.column + at;
@@ -99,14 +106,14 @@ void Segments::attend(const Step& step, std::span<const RowInfo> rows) {
                 const auto i = static_cast<uint32_t>(task / shape.n_heads);
                 const auto head = static_cast<uint32_t>(task % shape.n_heads);
                 const uint64_t column = step.column + uint64_t{head} * shape.head_dim;
-                kv_.attend(kernels_, step.layer, rows[i].sequence, rows[i].position, head,
+                kv_.attend(kernels_, step.layer, step.window, rows[i].sequence, rows[i].position, head,
                            values_.row(step.in, i) + column, scores_[worker].data(),
                            values_.row(step.out, i) + column);
               }
             });
 }
 
-// The angles of a batch are the same in every layer, so they are computed once.
+// The angles of a batch are the same in all layers with the same frequencies, so they are computed once.
 void Segments::prepare_rotation(std::span<const RowInfo> rows) {
   const auto same = [&] {
     if (rotation_positions_.size() != rows.size()) return false;
@@ -120,18 +127,22 @@ void Segments::prepare_rotation(std::span<const RowInfo> rows) {
   rotation_.clear();
   for (const RowInfo& info : rows) {
     rotation_positions_.push_back(info.position);
-    for (const float frequency : plan_.attention.frequencies) {
-      const float angle = static_cast<float>(info.position) * frequency;
-      rotation_.push_back(std::cos(angle));
-      rotation_.push_back(std::sin(angle));
+  }
+  for (const std::vector<float>& frequencies : plan_.attention.frequencies) {
+    for (const RowInfo& info : rows) {
+      for (const float frequency : frequencies) {
+        const float angle = static_cast<float>(info.position) * frequency;
+        rotation_.push_back(std::cos(angle));
+        rotation_.push_back(std::sin(angle));
+      }
     }
   }
 }
 
 void Segments::rotate(const Step& step, uint32_t i) {
-  const auto half = static_cast<uint32_t>(plan_.attention.frequencies.size());
+  const uint32_t half = plan_.attention.pairs();
   const bool interleaved = plan_.attention.rope == RopeStyle::interleaved;
-  const float* angles = rotation_.data() + uint64_t{i} * half * 2;
+  const float* angles = rotation_.data() + (step.turn * rotation_positions_.size() + i) * half * 2;
   float* heads = values_.row(step.out, i) + step.column;
   for (uint32_t head = 0; head < step.width / plan_.attention.head_dim; ++head) {
     float* v = heads + uint64_t{head} * plan_.attention.head_dim;

@@ -163,6 +163,10 @@ TEST_F(PruneModel, WhatCannotBePrunedIsALine) {
   };
   EXPECT_THAT(line(MemorySource(small_mixture(), Encoding::f32), options_of(PruneMethod::magnitude)),
               HasSubstr("is a mixture of experts"));
+  ModelConfig normed = small_llama();
+  normed.post_norms = true;
+  EXPECT_THAT(line(MemorySource(normed, Encoding::f32), options_of(PruneMethod::magnitude)),
+              HasSubstr("the layers of llama cannot be pruned or smoothed; expected norms of the inputs"));
   EXPECT_THAT(
       line(MemorySource(small_opt(), Encoding::f32), options_of(PruneMethod::wanda, *parse_groups("3:7"))),
       HasSubstr("the rows of layers.0.q have 72 inputs, expected a multiple of the 7 of --nm"));

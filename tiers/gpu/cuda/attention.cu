@@ -50,7 +50,6 @@ __global__ void __launch_bounds__(kThreads) attend_kernel(Attend a) {
   const T* const keys = reinterpret_cast<const T*>(a.kv.keys) + base;
   const T* const values = reinterpret_cast<const T*>(a.kv.values) + base;
   const float* const query = a.in + uint64_t{i} * a.ld_in + a.column + head * a.head_dim + lane;
-  const float scale = 1.0F / sqrtf(static_cast<float>(a.head_dim));
   float q[V], sums[V];
   bool mine[V];
 #pragma unroll
@@ -79,7 +78,8 @@ __global__ void __launch_bounds__(kThreads) attend_kernel(Attend a) {
     for (int n = 0; n < kAtOnce; ++n) {
 #pragma unroll
       for (uint32_t o = 1; o < kWarp; o *= 2) scores[n] += __shfl_xor_sync(~0u, scores[n], o);
-      scores[n] *= scale;
+      scores[n] *= a.scale;
+      if (a.cap != 0) scores[n] = a.cap * tanhf(scores[n] / a.cap);
       if (p + n * kWarps < last) now = fmaxf(now, scores[n]);
     }
     const float kept = expf(most - now);

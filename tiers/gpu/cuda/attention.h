@@ -34,9 +34,9 @@ struct StoreKv {
 };
 cudaError_t store_kv(const StoreKv& args, cudaStream_t stream);
 
-// out[i, column + head …] = softmax(q k^T / sqrt(head_dim)) v, with q in in[i, column + head …], over the
-// positions up to the row's own, or the last `window` of them. A block computes one head of one row; the
-// positions are dealt to its warps by number.
+// out[i, column + head …] = softmax(scale * q k^T) v, with q in in[i, column + head …], and, if `cap` is not
+// 0, with cap * tanh(x / cap) of the scaled products x, over the positions up to the row's own, or the last
+// `window` of them. A block computes one head of one row; the positions are dealt to its warps by number.
 struct Attend {
   KvLayer kv;
   const RowInfo* rows = nullptr;
@@ -45,6 +45,8 @@ struct Attend {
   uint32_t heads_a_kv_head = 0;
   uint32_t head_dim = 0;  // at most kMostHeadDim
   uint32_t window = 0;
+  float scale = 1;
+  float cap = 0;
   const float* in = nullptr;
   float* out = nullptr;
   uint32_t ld_in = 0;

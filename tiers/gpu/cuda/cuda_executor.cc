@@ -25,7 +25,9 @@ cudaError_t CudaExecutor::create(const ComputePlan& plan, std::unique_ptr<BatchP
 }
 
 cudaError_t CudaExecutor::allocate_all() {
-  const std::vector<float>& frequencies = plan_.attention.frequencies;
+  std::vector<float> frequencies;  // of one kind of layer after the other
+  for (const std::vector<float>& of_kind : plan_.attention.frequencies)
+    frequencies.insert(frequencies.end(), of_kind.begin(), of_kind.end());
   Outcome outcome;
   outcome.then([&] { return allocate(offsets_.back(), activations_); });
   outcome.then([&] { return allocate(kv_bytes(plan_), kv_); });
@@ -100,6 +102,7 @@ StepArgs CudaExecutor::args_of(const Step& s, const Batch& batch) const {
           .bias = tensor(s.bias),
           .eps = s.eps,
           .threshold = s.threshold,
+          .factor = s.factor,
           .activation = s.activation};
 }
 
@@ -117,7 +120,9 @@ cudaError_t CudaExecutor::step(const Step& s, const Batch& batch) {
       args.ld_in = args.ld_out;
       return norm({args, s.kind == StepKind::head_norm, true, s.head}, batch.stream);
     case StepKind::add_bias:
+    case StepKind::cap:
     case StepKind::clip:
+    case StepKind::scale:
       args.column = s.column;
       return elementwise(s.kind, args, batch.stream);
     case StepKind::add_chosen:
@@ -135,9 +140,8 @@ cudaError_t CudaExecutor::step(const Step& s, const Batch& batch) {
       return route({args, plan_.buffers[s.in].width, s.picks, s.sum_to_one}, batch.stream);
     case StepKind::rope:
       args.column = s.column;
-      return rope({args, reinterpret_cast<const float*>(frequencies_.get()),
-                   static_cast<uint32_t>(shape.frequencies.size()), shape.head_dim,
-                   shape.rope == RopeStyle::interleaved},
+      return rope({args, reinterpret_cast<const float*>(frequencies_.get()) + s.turn * shape.pairs(),
+                   shape.pairs(), shape.head_dim, shape.rope == RopeStyle::interleaved},
                   batch.stream);
     case StepKind::store_kv:
       return store_kv({.kv = kv_of(s.layer),
@@ -155,7 +159,9 @@ cudaError_t CudaExecutor::step(const Step& s, const Batch& batch) {
                      .n_heads = shape.n_heads,
                      .heads_a_kv_head = shape.n_heads / shape.n_kv_heads,
                      .head_dim = shape.head_dim,
-                     .window = shape.window,
+                     .window = s.window,
+                     .scale = shape.scale,
+                     .cap = shape.cap,
                      .in = args.in,
                      .out = args.out,
                      .ld_in = args.ld_in,

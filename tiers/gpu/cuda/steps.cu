@@ -59,6 +59,8 @@ __global__ void elementwise_kernel(StepArgs s) {
   if constexpr (K == StepKind::add_bias) out += s.weight[s.offset + c];
   if constexpr (K == StepKind::add_position)
     out += s.weight[uint64_t{s.rows[i].position + s.offset} * s.width + c];
+  if constexpr (K == StepKind::scale) out *= s.factor;
+  if constexpr (K == StepKind::cap) out = s.threshold * tanhf(out / s.threshold);
   if constexpr (K == StepKind::clip) {
     // A NaN passes unchanged.
     if (out > s.threshold) out = s.threshold;
@@ -220,6 +222,10 @@ cudaError_t elementwise(StepKind kind, const StepArgs& args, cudaStream_t stream
       return run(elementwise_kernel<StepKind::add_position>);
     case StepKind::clip:
       return run(elementwise_kernel<StepKind::clip>);
+    case StepKind::cap:
+      return run(elementwise_kernel<StepKind::cap>);
+    case StepKind::scale:
+      return run(elementwise_kernel<StepKind::scale>);
     case StepKind::reorder:
       return run(elementwise_kernel<StepKind::reorder>);
     case StepKind::activate:

@@ -29,6 +29,7 @@ struct StepArgs {
   uint32_t ld_choice = 0;
   float eps = 0;
   float threshold = 0;
+  float factor = 1;
   Activation activation = Activation::silu;
 };
 
@@ -40,7 +41,8 @@ struct NormArgs {
   uint32_t length = 0;   // values that are normalized together
 };
 cudaError_t norm(const NormArgs& args, cudaStream_t stream);
-// The kinds add, add_bias, add_chosen, add_position, clip, pick, reorder, activate and activate_mul.
+// The kinds add, add_bias, add_chosen, add_position, cap, clip, pick, reorder, scale, activate and
+// activate_mul.
 cudaError_t elementwise(StepKind kind, const StepArgs& args, cudaStream_t stream);
 
 struct RopeArgs {

@@ -125,7 +125,7 @@ TokenRows LayerForward::attended(const TokenRows& normed) const {
   }
   const uint32_t head_dim = config_.head_dim;
   const uint32_t heads_per_kv = config_.n_heads / config_.n_kv_heads;
-  const float scale = 1.0f / std::sqrt(static_cast<float>(head_dim));
+  const ScoreShape score = {.scale = 1.0f / std::sqrt(static_cast<float>(head_dim))};
   TokenRows mixed(normed.count, q.width);
   const uint64_t products = uint64_t{normed.count} * normed.count * q.width;
   team_.each(normed.count, products, [&](uint64_t position) {
@@ -136,7 +136,7 @@ TokenRows LayerForward::attended(const TokenRows& normed) const {
     for (uint32_t h = 0; h < config_.n_heads; ++h) {
       const uint64_t kv = uint64_t{h / heads_per_kv} * head_dim;
       team_.kernels().attend_f32(&q.row(t)[uint64_t{h} * head_dim], &k.values[kv], &v.values[kv], k.pitch,
-                                 first, t + 1, head_dim, scale, scratch.data(),
+                                 first, t + 1, head_dim, score, scratch.data(),
                                  &mixed.row(t)[uint64_t{h} * head_dim]);
     }
   });

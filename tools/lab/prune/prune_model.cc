@@ -175,6 +175,15 @@ Status check_prunable(const TensorSource& source, const PruneOptions& options) {
                  "is a mixture of experts, which cannot be pruned or smoothed; expected a model with one "
                  "network a layer"};
   }
+  if (!config.attn_norm || config.post_norms || config.residual_scale != 1 || config.embed_scale != 1 ||
+      config.attention_scale != 0 || config.attention_cap != 0 || !config.global_layers.empty()) {
+    return Error{
+        Code::unsupported, source.path(),
+        fmt::format(
+            "the layers of {} cannot be pruned or smoothed; expected norms of the inputs of attention "
+            "and network alone, results that are added as they are, and one kind of attention",
+            config.architecture)};
+  }
   if (!options.method || !options.pattern.in_groups()) return {};
   for (const std::string& name : layer_matrices(source, 0)) {
     const uint64_t cols = source.find(name)->cols;
