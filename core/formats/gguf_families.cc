@@ -105,7 +105,7 @@ Status read_olmo2(const GgufHeader& header, const std::string& prefix, ModelConf
   return read_window_period(header, prefix, 4, c);
 }
 
-// What Gemma 2 and 3 share. The norms' weights include the 1 that the models add to them.
+// Sets the switches that Gemma 2 and 3 share. The norms' weights include the 1 that the models add to them.
 Status read_gemma(const GgufHeader& header, const std::string& prefix, ModelConfig& c) {
   c.activation = Activation::gelu_tanh;
   c.post_norms = true;
