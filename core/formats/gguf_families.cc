@@ -18,27 +18,30 @@ using Keys = std::span<const std::string_view>;
 
 struct Family {
   std::string_view name;
-  // The keys of kChanging that it has.
+  // The keys of kCounts and kChanging that it has.
   Keys keys = {};
   // Sets what the name alone says, and reads those keys.
   Status (*read)(const GgufHeader& header, const std::string& prefix, ModelConfig& c);
 };
 
-// Keys that change results and that not every family has.
-constexpr std::array<std::string_view, 11> kChanging = {"expert_count",
-                                                        "expert_shared_count",
-                                                        "leading_dense_block_count",
-                                                        "attention.clamp_kqv",
-                                                        "attention.scale",
-                                                        "attention.sliding_window_pattern",
-                                                        "attn_logit_softcapping",
-                                                        "final_logit_softcapping",
-                                                        "embedding_scale",
-                                                        "residual_scale",
-                                                        "logit_scale"};
+// Keys that change results and that not every family has: numbers of which 0 means none, and others.
+constexpr std::array<std::string_view, 3> kCounts = {"expert_count", "expert_shared_count",
+                                                     "leading_dense_block_count"};
+constexpr std::array<std::string_view, 9> kChanging = {"rope.freq_base_swa",
+                                                       "attention.clamp_kqv",
+                                                       "attention.scale",
+                                                       "attention.sliding_window_pattern",
+                                                       "attn_logit_softcapping",
+                                                       "final_logit_softcapping",
+                                                       "embedding_scale",
+                                                       "residual_scale",
+                                                       "logit_scale"};
 
 constexpr std::array<std::string_view, 1> kExpertKeys = {"expert_count"};
 constexpr std::array<std::string_view, 2> kOlmoeKeys = {"expert_count", "attention.clamp_kqv"};
+constexpr std::array<std::string_view, 4> kGemma3Keys = {"rope.freq_base_swa",
+                                                         "attention.sliding_window_pattern",
+                                                         "attn_logit_softcapping", "final_logit_softcapping"};
 constexpr std::array<std::string_view, 3> kGemmaKeys = {"attention.sliding_window_pattern",
                                                         "attn_logit_softcapping", "final_logit_softcapping"};
 constexpr std::array<std::string_view, 4> kGraniteKeys = {"attention.scale", "embedding_scale",
@@ -170,7 +173,7 @@ constexpr std::array<Family, 10> kFamilies = {{
     {"olmoe", kOlmoeKeys, read_olmoe},
     {"olmo2", kWindowKeys, read_olmo2},
     {"gemma2", kGemmaKeys, read_gemma2},
-    {"gemma3", kGemmaKeys, read_gemma3},
+    {"gemma3", kGemma3Keys, read_gemma3},
     {"granite", kGraniteKeys, read_granite},
     {"starcoder2", {}, read_starcoder2},
 }};
@@ -189,11 +192,21 @@ Status read_gguf_family(const GgufHeader& header, ModelConfig& config) {
   const auto family = std::ranges::find(kFamilies, config.architecture, &Family::name);
   TIERD_CHECK(family != kFamilies.end());
   const std::string prefix = config.architecture + ".";
+  const auto refused = [&](const std::string& key) {
+    return header.error(Code::unsupported, key,
+                        fmt::format("a {} with this setting is not supported", config.architecture));
+  };
+  const auto is_foreign = [&](std::string_view key) {
+    return std::ranges::find(family->keys, key) == family->keys.end();
+  };
   for (const std::string_view key : kChanging) {
     const std::string full = prefix + std::string(key);
-    if (std::ranges::find(family->keys, key) != family->keys.end() || !header.has(full)) continue;
-    return header.error(Code::unsupported, full,
-                        fmt::format("a {} with this setting is not supported", config.architecture));
+    if (is_foreign(key) && header.has(full)) return refused(full);
+  }
+  for (const std::string_view key : kCounts) {
+    const std::string full = prefix + std::string(key);
+    TIERD_ASSIGN(const uint32_t count, header.u32(full, 0));
+    if (is_foreign(key) && count != 0) return refused(full);
   }
   return family->read(header, prefix, config);
 }

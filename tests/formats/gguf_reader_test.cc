@@ -80,6 +80,15 @@ TEST(GgufReader, ReadsVersion2AnotherAlignmentAndEveryEncoding) {
   }
 }
 
+TEST(GgufReader, NoExpertsAreWhatEveryFamilyHas) {
+  const TempFolder folder;
+  GgufBuilder b = tiny_gguf_llama();
+  for (const char* key : {"expert_count", "expert_shared_count", "leading_dense_block_count"})
+    b.set_u32("llama." + std::string(key), 0);
+  const auto source = open_source(folder.write("tiny.gguf", b.bytes()));
+  ASSERT_TRUE(source.ok()) << source.error().line();
+}
+
 TEST(GgufReader, FindsBiasesHeadDivisorsAndScaling) {
   GgufBuilder b = tiny_gguf_llama();
   b.set_text("llama.rope.scaling.type", "linear");
@@ -359,6 +368,10 @@ const std::vector<HostileGguf>& hostile_models() {
   using B = GgufBuilder;
   static const std::vector<HostileGguf> cases = {
       {Code::corrupt, "\"general.architecture\": missing", [](B& b) { b.drop("general.architecture"); }},
+      {Code::unsupported, "\"llama.rope.freq_base_swa\": a llama with this setting is not supported",
+       [](B& b) { b.set_f32("llama.rope.freq_base_swa", 1e4F); }},
+      {Code::unsupported, "\"llama.expert_shared_count\": a llama with this setting is not supported",
+       [](B& b) { b.set_u32("llama.expert_shared_count", 1); }},
       {Code::unsupported,
        "\"general.architecture\": \"gemma\", supported are llama, qwen2, qwen3, qwen3moe, olmoe, olmo2, "
        "gemma2, gemma3, "
