@@ -40,15 +40,32 @@ enum class StepKind : uint8_t {
   head_norm,      // every `head` values of out[i, column … column + width) = norm(them) * weight + bias
   head_rms_norm,  // the same with RMS, without bias
   clip,           // out[i, column … column + width) cut off at `threshold` to either side
-  route,     // out[i] = softmax of in[i] times weight [width x in's width]; all but the `picks` largest are 0
+  route,     // out[i] = weights of the experts by in[i] times weight [width x in's width], plus bias, see
+             // ExpertChoice
+  gate,      // out[i] *= sigmoid(in[i] . weight)
+  temper,    // out[i, column … column + width) *= 1 + factor * ln(1 + floor(position / span))
   rope,      // rotates the heads of out[i, column … column + width) by frequencies number `turn`
   store_kv,  // KV cache of the layer at the position := `width` keys in[i, column …] and values in[i, offset
              // …]
   attend,  // out[i, column …] = attention of the queries in[i, column … column + width) over the KV cache,
-           // over the last `window` positions; 0: all
+           // over the last `window` positions; 0: all; with a weight, value offset + h of it is head h's sink
   reorder,       // out[i, c] = in[i, weight[c]], a vector of column numbers below in's width
   activate,      // out[i] = f(in[i, 0 … width))
   activate_mul,  // out[i] = f(in[i, 0 … width)) * in[i, width … 2 width)
+};
+
+// How a router's products become the weights of experts: all but the `picks` chosen ones are 0. With groups,
+// experts of the `groups_used` best groups alone are chosen; a group's score is the sum of its `group_best`
+// best experts' scores.
+struct ExpertChoice {
+  RouterScore score = RouterScore::softmax;
+  uint32_t picks = 0;
+  bool sum_to_one = false;          // the picked weights
+  float scale = 1;                  // of the picked weights
+  TensorId correction = kNoTensor;  // is added to the scores for the choice alone
+  uint32_t groups = 0;
+  uint32_t groups_used = 0;
+  uint32_t group_best = 1;
 };
 
 struct Step {
@@ -69,8 +86,8 @@ struct Step {
   Activation activation = Activation::silu;
   float threshold = 0;  // of the activation, of `clip` or of `cap`
   float factor = 1;
-  uint32_t picks = 0;
-  bool sum_to_one = false;  // the picked weights
+  uint32_t span = 0;
+  ExpertChoice routing = {};
 };
 using Program = std::vector<Step>;
 
@@ -80,10 +97,12 @@ using Program = std::vector<Step>;
 struct FeedForward {
   Activation activation = Activation::relu;
   float threshold = 0;
+  // Vectors; of whole experts, matrices [experts x width].
   TensorId gate_bias = kNoTensor;
   TensorId up_bias = kNoTensor;
-  BufferId hidden = kNoBuffer;  // scratch of the site's width, by place in the message
-  BufferId up = kNoBuffer;      // another one, if there is a gate
+  TensorId down_bias = kNoTensor;  // of whole experts
+  BufferId hidden = kNoBuffer;     // scratch of the site's width, by place in the message
+  BufferId up = kNoBuffer;         // another one, if there is a gate
 };
 
 // Buffers for whole experts, besides those of FeedForward. Each has a line for each pair of an expert and a
@@ -128,6 +147,7 @@ struct AttentionShape {
   float scale = 0;  // of the products of queries and keys
   float cap = 0;    // a score is cap * tanh(score / cap); 0: as it is
   RopeStyle rope = RopeStyle::none;
+  float magnitude = 1;  // rotated values are multiplied by it
   // Radians per position, one for each rotated pair: the first 2 * size() values of a head. Layers may
   // differ, by Step::turn; all have as many.
   std::vector<std::vector<float>> frequencies;

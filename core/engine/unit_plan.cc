@@ -46,24 +46,24 @@ class UnitPlanner {
     compute.int8_activations = options.int8_activations;
     const uint32_t logit_rows = std::min(options.logit_rows, options.max_rows);
     // Gate and up of an expert are adjacent in the buffer, each in whole row groups.
-    const uint32_t d_ff =
-        config_.is_mixture() ? static_cast<uint32_t>(align_up(config_.d_ff, kGroupRows)) : config_.d_ff;
+    const uint32_t of_expert =
+        config_.is_mixture() ? static_cast<uint32_t>(align_up(config_.d_ff, kGroupRows)) : 0;
+    const uint32_t d_ff = std::max(of_expert, config_.widest_network());
     const uint32_t up = config_.gated ? 2 * d_ff : d_ff;
     compute.buffers = {
         {"stream", config_.d_model, 0},
         {"normed", config_.d_model, 0},
         {"apart", reads_apart() ? config_.d_model : 0, 0},
         {"wide", std::max(config_.q_dim() + 2 * config_.kv_dim(), up), 0},
-        {"inner", std::max(config_.q_dim(), config_.d_ff), 0},
+        {"inner", std::max({config_.q_dim(), config_.d_ff, config_.widest_network()}), 0},
         {"branch", config_.d_model, 0},
         {"picked", config_.d_model, logit_rows},
         {"logits", config_.vocab_size, logit_rows},
-        {"contribution", measures_ ? std::max({config_.d_ff, config_.d_model, config_.q_dim()}) : 0, 0},
+        {"contribution", measures_ ? std::max(widest_input(), config_.d_ff) : 0, 0},
         {"routing", config_.n_experts, 0},
         {"chosen", config_.is_mixture() ? config_.d_model : 0, 0},
         {"given", config_.is_mixture() ? config_.d_model : 0, 0},
-        {"ordered", config_.channel_order ? std::max({config_.d_model, config_.q_dim(), config_.d_ff}) : 0,
-         0},
+        {"ordered", config_.channel_order ? std::max(widest_input(), config_.d_ff) : 0, 0},
     };
     for (uint32_t i = 0; i < manifest.resident.size(); ++i) resident_[manifest.resident[i].name] = i;
   }
@@ -80,6 +80,11 @@ class UnitPlanner {
     uint32_t first;
     uint32_t count;
   };
+
+  // The widest input of a site but experts.
+  uint32_t widest_input() const {
+    return std::max({config_.d_model, config_.q_dim(), config_.widest_network()});
+  }
 
   void shape_attention(AttentionShape& attention) const {
     if (role_.heads == 0) return;
@@ -102,8 +107,12 @@ class UnitPlanner {
         break;
     }
     if (attention.rope == RopeStyle::none) return;
-    attention.frequencies = {rope_frequencies(config_)};
-    if (config_.local_theta != 0) attention.frequencies.push_back(local_rope_frequencies(config_));
+    attention.magnitude = config_.rope.magnitude;
+    const auto frequencies = [&](const Rope& rope) {
+      return rope_frequencies(rope, config_.rotary_dim(), plan_.compute.context);
+    };
+    attention.frequencies = {frequencies(config_.rope)};
+    if (config_.local_theta != 0) attention.frequencies.push_back(frequencies(local_rope(config_)));
   }
 
   SiteWork work(const StoredSite& stored) {
@@ -113,7 +122,11 @@ class UnitPlanner {
     work.cut = stored.cut;
     if (measures_ && stored.n_column_parts() != 0) work.contribution = kContribution;
     place(stored, work);
-    if (stored.group == OpGroup::ffn || stored.group == OpGroup::experts) work.ffn = feed_forward(layer);
+    if (stored.group == OpGroup::ffn) work.ffn = feed_forward(layer);
+    if (stored.group == OpGroup::experts) {
+      work.ffn = feed_forward(layer + "experts.");
+      work.ffn.down_bias = tensor(layer + "experts.down.bias");
+    }
     if (role_.dense) add_segments(stored, layer, work);
     if (role_.heads != 0 && stored.group == OpGroup::qkv) {
       add_biases(stored, kWide, columns_of_heads(), work.after);
@@ -196,10 +209,18 @@ class UnitPlanner {
         add_biases(stored, kBranch, all, work.after);
         add_to_stream(layer + "attn_post_norm", work.after);
         // The engine reads the router's output before it passes the first expert.
-        if (manifest_.experts == ExpertCut::channels) add_router(layer, work.after);
+        if (manifest_.experts == ExpertCut::channels && config_.has_experts(stored.layer))
+          add_router(layer, work.after);
         break;
       case OpGroup::down:
         add_biases(stored, kBranch, all, work.after);
+        if (config_.shared_gate && config_.has_experts(stored.layer)) {
+          work.after.push_back({.kind = StepKind::gate,
+                                .in = kNormed,
+                                .out = kBranch,
+                                .width = config_.d_model,
+                                .weight = tensor(layer + "shared_gate")});
+        }
         add_to_stream(layer + "ffn_post_norm", work.after);
         break;
       case OpGroup::ffn:
@@ -211,11 +232,13 @@ class UnitPlanner {
         add_to_stream(layer + "ffn_post_norm", work.after);
         break;
       case OpGroup::up:
-        if (!config_.parallel) work.before.push_back(input(layer + "ffn_norm", kNormed));
+        // A network beside experts reads what the router has read.
+        if (!config_.parallel && !config_.has_experts(stored.layer))
+          work.before.push_back(input(layer + "ffn_norm", kNormed));
         add_order(layer + "up", ffn_input(), config_.d_model, work.before);
         add_biases(stored, kWide, all, work.after);
-        work.after.push_back(activation());
-        add_order(layer + "down", kInner, config_.d_ff, work.after);
+        work.after.push_back(activation(config_.network_width(stored.layer)));
+        add_order(layer + "down", kInner, config_.network_width(stored.layer), work.after);
         break;
       case OpGroup::expert_up:
         work.before.push_back({.kind = StepKind::pick,
@@ -223,12 +246,12 @@ class UnitPlanner {
                                .out = kChosen,
                                .width = config_.d_model,
                                .weight = tensor(stored.name + ".order")});
-        add_biases(stored, kWide, all, work.after);
-        work.after.push_back(activation());
+        add_expert_biases(stored, kWide, work.after);
+        work.after.push_back(activation(config_.d_ff));
         if (config_.expert_order) add_order(down_of(stored), kInner, config_.d_ff, work.after);
         break;
       case OpGroup::expert_down:
-        add_biases(stored, kGiven, all, work.after);
+        add_expert_biases(stored, kGiven, work.after);
         // The results are added to the residual stream, in the order of the experts.
         work.after.push_back({.kind = StepKind::add_chosen,
                               .in = kGiven,
@@ -288,11 +311,11 @@ class UnitPlanner {
             .up = kWide};
   }
 
-  Step activation() const {
+  Step activation(uint32_t width) const {
     return {.kind = config_.gated ? StepKind::activate_mul : StepKind::activate,
             .in = kWide,
             .out = kInner,
-            .width = config_.d_ff,
+            .width = width,
             .activation = config_.activation,
             .threshold = config_.activation_threshold};
   }
@@ -305,8 +328,15 @@ class UnitPlanner {
                        .out = kRouting,
                        .width = config_.n_experts,
                        .weight = tensor(layer + "router"),
-                       .picks = config_.experts_per_token,
-                       .sum_to_one = config_.expert_weights_sum_to_one});
+                       .bias = tensor(layer + "router.bias"),
+                       .routing = {.score = config_.router_score,
+                                   .picks = config_.experts_per_token,
+                                   .sum_to_one = config_.expert_weights_sum_to_one,
+                                   .scale = config_.expert_scale,
+                                   .correction = tensor(layer + "router.correction"),
+                                   .groups = config_.expert_groups,
+                                   .groups_used = config_.expert_groups_used,
+                                   .group_best = config_.group_best}});
   }
 
   uint32_t queries() const { return config_.n_heads / config_.n_kv_heads; }  // heads of a KV head
@@ -352,13 +382,21 @@ class UnitPlanner {
                            .threshold = config_.qkv_clip});
       }
     }
-    if (config_.position != PositionKind::learned) {
+    if (config_.turns(layer)) {
       for (const Range& range : join({q, k}))
         program.push_back({.kind = StepKind::rope,
                            .out = kWide,
                            .column = range.first,
                            .width = range.count,
                            .turn = config_.turns_locally(layer) ? 1u : 0u});
+    }
+    if (config_.query_growth != 0) {
+      program.push_back({.kind = StepKind::temper,
+                         .out = kWide,
+                         .column = q.first,
+                         .width = q.count,
+                         .factor = config_.query_growth,
+                         .span = config_.growth_span});
     }
     program.push_back({.kind = StepKind::store_kv,
                        .in = kWide,
@@ -371,8 +409,10 @@ class UnitPlanner {
                        .out = kInner,
                        .column = q.first,
                        .width = q.count,
+                       .weight = tensor("layers." + std::to_string(layer) + ".sinks"),
                        .layer = layer,
-                       .window = config_.window_of(layer)});
+                       .window = config_.window_of(layer),
+                       .offset = role_.first_head * queries()});
   }
 
   Step norm(const std::string& name, BufferId out) {
@@ -441,6 +481,24 @@ class UnitPlanner {
         }
         column += part.rows;
       }
+    }
+  }
+
+  // Adds the biases of one expert's operators, which are lines of tensors of all experts.
+  void add_expert_biases(const StoredSite& stored, BufferId out, Program& program) {
+    uint32_t column = 0;
+    for (const SitePart& part : stored.parts) {
+      const std::string op = part.tensor.substr(part.tensor.rfind('.') + 1);
+      const std::string name = "layers." + std::to_string(stored.layer) + ".experts." + op + ".bias";
+      if (const TensorId bias = tensor(name); bias != kNoTensor) {
+        program.push_back({.kind = StepKind::add_bias,
+                           .out = out,
+                           .column = column,
+                           .width = part.rows,
+                           .weight = bias,
+                           .offset = stored.expert * part.rows});
+      }
+      column += part.rows;
     }
   }
 

@@ -1,7 +1,6 @@
 #include "core/formats/file_source.h"
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <unordered_map>
@@ -10,7 +9,7 @@
 #include <xxhash.h>
 
 #include "core/base/check.h"
-#include "core/model/layout/codec.h"
+#include "core/formats/stored_form.h"
 
 namespace tierd {
 namespace {
@@ -28,32 +27,11 @@ class FileSource : public TensorSource {
 
   Status read(const TensorInfo& tensor, uint64_t offset, std::span<std::byte> out) const override {
     TIERD_CHECK(offset <= tensor.bytes() && out.size() <= tensor.bytes() - offset);
-    const File& file = parts_.files[tensor.file];
-    if (tensor.stored) return read_with_sum(file, tensor, offset, out);
-    if (tensor.run_bytes == 0) return file.read_exact(tensor.offset + offset, out);
-    while (!out.empty()) {
-      const uint64_t inside = offset % tensor.run_bytes;
-      const uint64_t bytes = std::min<uint64_t>(tensor.run_bytes - inside, out.size());
-      const uint64_t at = tensor.offset + offset / tensor.run_bytes * tensor.run_stride + inside;
-      TIERD_TRY(file.read_exact(at, out.first(bytes)));
-      out = out.subspan(bytes);
-      offset += bytes;
-    }
-    return {};
+    if (tensor.form != nullptr) return tensor.form->read(parts_.files, tensor, offset, out);
+    return parts_.files[tensor.file].read_exact(tensor.offset + offset, out);
   }
 
  private:
-  static Status read_with_sum(const File& file, const TensorInfo& tensor, uint64_t offset,
-                              std::span<std::byte> out) {
-    std::vector<std::byte> stored(tensor.file_bytes());
-    TIERD_TRY(file.read_exact(tensor.offset, stored));
-    std::vector<float> values(tensor.cols);
-    decode(*tensor.stored, stored, values);
-    for (float& value : values) value += tensor.added;
-    std::memcpy(out.data(), reinterpret_cast<const std::byte*>(values.data()) + offset, out.size());
-    return {};
-  }
-
   SourceParts parts_;
   std::vector<TensorInfo> tensors_;
   std::string fingerprint_;
@@ -76,16 +54,12 @@ Status check_tensor(const SourceParts& parts, const TensorInfo& tensor, const Te
                                     tensor.cols, name(tensor.encoding), block_values(tensor.encoding)));
   }
   const uint64_t size = parts.files[tensor.file].size_bytes();
-  // A tensor in runs is a part of another one; its last run ends the range that is read.
-  const uint64_t runs = tensor.run_bytes == 0 ? 1 : tensor.bytes() / tensor.run_bytes;
-  const uint64_t bytes =
-      tensor.run_bytes == 0 ? tensor.file_bytes() : (runs - 1) * tensor.run_stride + tensor.run_bytes;
-  if (tensor.offset > size || bytes > size - tensor.offset) {
-    return tensor_error(
-        parts, tensor, Code::corrupt,
-        fmt::format("{} bytes at offset {} do not fit into the file's {}", bytes, tensor.offset, size));
-  }
-  return {};
+  const bool fits = tensor.form == nullptr ? tensor.offset <= size && tensor.bytes() <= size - tensor.offset
+                                           : tensor.form->fits(parts.files, tensor);
+  if (fits) return {};
+  return tensor_error(parts, tensor, Code::corrupt,
+                      fmt::format("{} bytes at offset {} do not fit into the file's {}", tensor.bytes(),
+                                  tensor.offset, size));
 }
 
 // Returns the required tensors in their order, each found and checked.

@@ -25,20 +25,33 @@ struct Family {
 };
 
 // Keys that change results and that not every family has: numbers of which 0 means none, and others.
-constexpr std::array<std::string_view, 3> kCounts = {"expert_count", "expert_shared_count",
-                                                     "leading_dense_block_count"};
-constexpr std::array<std::string_view, 9> kChanging = {"rope.freq_base_swa",
-                                                       "attention.clamp_kqv",
-                                                       "attention.scale",
-                                                       "attention.sliding_window_pattern",
-                                                       "attn_logit_softcapping",
-                                                       "final_logit_softcapping",
-                                                       "embedding_scale",
-                                                       "residual_scale",
-                                                       "logit_scale"};
+constexpr std::array<std::string_view, 4> kCounts = {"expert_count", "expert_shared_count",
+                                                     "leading_dense_block_count", kGgufFurtherLayers};
+constexpr std::array<std::string_view, 14> kChanging = {"rope.freq_base_swa",
+                                                        "attention.clamp_kqv",
+                                                        "attention.scale",
+                                                        "attention.sliding_window_pattern",
+                                                        "attention.temperature_scale",
+                                                        "attn_logit_softcapping",
+                                                        "final_logit_softcapping",
+                                                        "embedding_scale",
+                                                        "residual_scale",
+                                                        "logit_scale",
+                                                        "expert_gating_func",
+                                                        "expert_weights_scale",
+                                                        "expert_weights_norm",
+                                                        "expert_shared_feed_forward_length"};
 
 constexpr std::array<std::string_view, 1> kExpertKeys = {"expert_count"};
 constexpr std::array<std::string_view, 2> kOlmoeKeys = {"expert_count", "attention.clamp_kqv"};
+constexpr std::array<std::string_view, 2> kQwen2MoeKeys = {"expert_count",
+                                                           "expert_shared_feed_forward_length"};
+constexpr std::array<std::string_view, 7> kGlm4MoeKeys = {
+    "expert_count",       "expert_shared_count",  "leading_dense_block_count", kGgufFurtherLayers,
+    "expert_gating_func", "expert_weights_scale", "expert_weights_norm"};
+constexpr std::array<std::string_view, 3> kGptOssKeys = {"expert_count", "attention.sliding_window_pattern",
+                                                         "expert_gating_func"};
+constexpr std::array<std::string_view, 1> kMistral3Keys = {"attention.temperature_scale"};
 constexpr std::array<std::string_view, 4> kGemma3Keys = {"rope.freq_base_swa",
                                                          "attention.sliding_window_pattern",
                                                          "attn_logit_softcapping", "final_logit_softcapping"};
@@ -165,7 +178,80 @@ Status read_starcoder2(const GgufHeader& header, const std::string& prefix, Mode
   return {};
 }
 
-constexpr std::array<Family, 10> kFamilies = {{
+// Ministral 3. llama.cpp's converter permutes q and k as for Llama.
+Status read_mistral3(const GgufHeader& header, const std::string& prefix, ModelConfig& c) {
+  c.position = PositionKind::rope_interleaved;
+  TIERD_ASSIGN(c.query_growth, header.f32(prefix + "attention.temperature_scale", 0.0f));
+  if (c.query_growth == 0) return {};
+  TIERD_ASSIGN(c.growth_span, header.u32(prefix + "rope.scaling.original_context_length", c.context_length));
+  return {};
+}
+
+// No key says which layers have no rotary positions: llama.cpp leaves out every fourth.
+Status read_smollm3(const GgufHeader&, const std::string&, ModelConfig& c) {
+  constexpr uint32_t kInterval = 4;
+  c.position = PositionKind::rope_interleaved;
+  for (uint32_t layer = kInterval - 1; layer < c.n_layers; layer += kInterval)
+    c.unturned_layers.push_back(layer);
+  return {};
+}
+
+// As llama.cpp, without the window that the file may name: its converter writes it for models that attend to
+// all positions, too.
+Status read_phi3(const GgufHeader& header, const std::string& prefix, ModelConfig& c) {
+  if (c.sliding_window != 0 && c.sliding_window < c.context_length) {
+    header.warn(
+        prefix + "attention.sliding_window",
+        fmt::format("{} is not used, as in llama.cpp: attention is over all positions", c.sliding_window));
+  }
+  c.sliding_window = 0;
+  return {};
+}
+
+Status read_qwen2_moe(const GgufHeader& header, const std::string& prefix, ModelConfig& c) {
+  const uint32_t dense_width = c.d_ff;
+  TIERD_TRY(read_experts(header, prefix, true, c));
+  c.expert_weights_sum_to_one = false;
+  TIERD_ASSIGN(c.shared_d_ff, header.u32(prefix + "expert_shared_feed_forward_length", dense_width));
+  c.shared_gate = true;
+  return {};
+}
+
+Status read_glm4_moe(const GgufHeader& header, const std::string& prefix, ModelConfig& c) {
+  constexpr uint32_t kSigmoid = 2;
+  c.dense_d_ff = c.d_ff;
+  TIERD_TRY(read_experts(header, prefix, true, c));
+  TIERD_ASSIGN(const uint32_t shared, header.u32(prefix + "expert_shared_count", 0));
+  c.shared_d_ff = shared * c.d_ff;
+  const std::string gating_key = prefix + "expert_gating_func";
+  TIERD_ASSIGN(const uint32_t gating, header.u32(gating_key, kSigmoid));
+  if (gating != 0 && gating != kSigmoid) {
+    return header.error(Code::unsupported, gating_key,
+                        fmt::format("found {}, supported is {} (sigmoid)", gating, kSigmoid));
+  }
+  c.router_score = RouterScore::sigmoid;
+  c.router_correction = true;
+  TIERD_ASSIGN(c.expert_scale, header.f32(prefix + "expert_weights_scale", 1.0f));
+  if (c.expert_scale == 0) c.expert_scale = 1;
+  TIERD_ASSIGN(c.expert_weights_sum_to_one, header.flag(prefix + "expert_weights_norm", false));
+  TIERD_ASSIGN(const uint32_t dense, header.u32(prefix + "leading_dense_block_count", 0));
+  for (uint32_t layer = 0; layer < std::min(dense, c.n_layers); ++layer) c.dense_layers.push_back(layer);
+  return {};
+}
+
+Status read_gpt_oss(const GgufHeader& header, const std::string& prefix, ModelConfig& c) {
+  constexpr float kLimit = 7;
+  TIERD_TRY(read_experts(header, prefix, true, c));
+  c.router_bias = true;
+  c.attention_sinks = true;
+  c.activation = Activation::swiglu_oai;
+  c.activation_threshold = kLimit;
+  // The publisher's configuration; llama.cpp rounds the bounds.
+  c.rope.bounds_are_whole = false;
+  return read_window_period(header, prefix, 2, c);
+}
+
+constexpr std::array<Family, 16> kFamilies = {{
     {"llama", kExpertKeys, read_llama},
     {"qwen2", {}, read_qwen2},
     {"qwen3", {}, read_qwen3},
@@ -176,6 +262,12 @@ constexpr std::array<Family, 10> kFamilies = {{
     {"gemma3", kGemma3Keys, read_gemma3},
     {"granite", kGraniteKeys, read_granite},
     {"starcoder2", {}, read_starcoder2},
+    {"phi3", {}, read_phi3},
+    {"smollm3", {}, read_smollm3},
+    {"mistral3", kMistral3Keys, read_mistral3},
+    {"qwen2moe", kQwen2MoeKeys, read_qwen2_moe},
+    {"glm4moe", kGlm4MoeKeys, read_glm4_moe},
+    {"gpt-oss", kGptOssKeys, read_gpt_oss},
 }};
 
 }  // namespace

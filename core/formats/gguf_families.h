@@ -2,12 +2,16 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "core/base/result.h"
 #include "core/formats/gguf_header.h"
 #include "core/model/config.h"
 
 namespace tierd {
+
+// The key, after the architecture's prefix, of the number of last layers that predict further tokens.
+inline constexpr std::string_view kGgufFurtherLayers = "nextn_predict_layers";
 
 // Error: unsupported, for an architecture that is none of them.
 Status check_gguf_family(const GgufHeader& header, const std::string& architecture);

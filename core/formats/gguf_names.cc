@@ -31,6 +31,15 @@ constexpr std::array kGgufNames = {
     GgufNamePair{"router", "ffn_gate_inp"},
     GgufNamePair{"attn_post_norm", "post_attention_norm"},
     GgufNamePair{"ffn_post_norm", "post_ffw_norm"},
+    GgufNamePair{"sinks", "attn_sinks"},
+    GgufNamePair{"router.correction", "exp_probs_b.bias"},
+    GgufNamePair{"shared.gate", "ffn_gate_shexp"},
+    GgufNamePair{"shared.up", "ffn_up_shexp"},
+    GgufNamePair{"shared.down", "ffn_down_shexp"},
+    GgufNamePair{"shared_gate", "ffn_gate_inp_shexp"},
+    GgufNamePair{"experts.gate", "ffn_gate_exps"},
+    GgufNamePair{"experts.up", "ffn_up_exps"},
+    GgufNamePair{"experts.down", "ffn_down_exps"},
 };
 
 }  // namespace
@@ -51,6 +60,7 @@ std::optional<std::string> gguf_name(std::string_view name) {
   const auto found = std::find_if(kGgufNames.begin(), kGgufNames.end(),
                                   [&](const GgufNamePair& known) { return known.ours == name; });
   if (found == kGgufNames.end()) return std::nullopt;
+  if (found->theirs.ends_with(kBias)) return prefix + std::string(found->theirs);
   return fmt::format("{}{}{}", prefix, found->theirs, bias ? kBias : ".weight");
 }
 

@@ -11,6 +11,8 @@ namespace tierd {
 inline constexpr uint32_t kGgufMagic = 0x46554747;  // "GGUF"
 // The divisors of the rotary frequencies (f32): a tensor in GGUF, Rope::divisors in tierd.
 inline constexpr std::string_view kGgufRopeDivisors = "rope_freqs.weight";
+inline constexpr std::string_view kGgufShortDivisors = "rope_factors_short.weight";  // of longrope
+inline constexpr std::string_view kGgufLongDivisors = "rope_factors_long.weight";
 
 // "layers.3.q.bias" -> "blk.3.attn_q.bias"; nothing for a tensor that GGUF does not have.
 std::optional<std::string> gguf_name(std::string_view ours);

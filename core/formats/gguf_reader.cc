@@ -10,6 +10,8 @@
 #include "core/formats/gguf_families.h"
 #include "core/formats/gguf_header.h"
 #include "core/formats/gguf_names.h"
+#include "core/formats/gguf_rope.h"
+#include "core/formats/gguf_tensors.h"
 #include "core/formats/gguf_vocab.h"
 #include "core/formats/vocab_files.h"
 
@@ -87,48 +89,6 @@ Result<std::vector<Shard>> open_shards(File file) {
   return shards;
 }
 
-// Refuses keys about positions that are not read here: ignoring them would change the results.
-Status check_rope_keys(const GgufHeader& header, const std::string& prefix) {
-  constexpr std::array kKnown = {"freq_base",
-                                 "freq_base_swa",
-                                 "dimension_count",
-                                 "scale_linear",
-                                 "scaling.type",
-                                 "scaling.factor",
-                                 "scaling.original_context_length",
-                                 "scaling.attn_factor",
-                                 "scaling.finetuned"};
-  for (const std::string& key : header.keys(prefix + "rope.")) {
-    const std::string_view name =
-        std::string_view(key).substr(prefix.size() + std::string_view("rope.").size());
-    if (std::ranges::find(kKnown, name) == kKnown.end())
-      return header.error(Code::unsupported, key, "this rotary setting is not supported");
-  }
-  const std::string attention_key = prefix + "rope.scaling.attn_factor";
-  TIERD_ASSIGN(const float attention, header.f32(attention_key, 1.0f));
-  if (attention == 1.0f) return {};
-  return header.error(Code::unsupported, attention_key, fmt::format("found {}, supported is 1", attention));
-}
-
-Status read_rope(const GgufHeader& header, const std::string& prefix, Rope& rope) {
-  TIERD_TRY(check_rope_keys(header, prefix));
-  TIERD_ASSIGN(rope.theta, header.f32(prefix + "rope.freq_base", rope.theta));
-  const std::string type_key = prefix + "rope.scaling.type";
-  TIERD_ASSIGN(const float old_factor, header.f32(prefix + "rope.scale_linear", 1.0f));
-  TIERD_ASSIGN(const float factor, header.f32(prefix + "rope.scaling.factor", old_factor));
-  // A factor alone means linear, as in llama.cpp.
-  TIERD_ASSIGN(const std::string type, header.text(type_key, "linear"));
-  if (type == "none") return {};
-  if (type != "linear") {
-    return header.error(Code::unsupported, type_key,
-                        fmt::format("\"{}\", supported are none and linear", type));
-  }
-  if (factor == 0.0f || factor == 1.0f) return {};  // llama.cpp's converters write "none" like this
-  rope.scaling = RopeScaling::linear;
-  rope.factor = factor;
-  return {};
-}
-
 Status read_heads(const Shard& shard, const std::string& prefix, ModelConfig& c) {
   const auto& [file, header] = shard;
   const std::string heads_key = prefix + "attention.head_count";
@@ -141,22 +101,22 @@ Status read_heads(const Shard& shard, const std::string& prefix, ModelConfig& c)
                         fmt::format("found {}, which does not divide the width {}", c.n_heads, c.d_model));
   }
   TIERD_ASSIGN(c.head_dim, header.u32(dim_key, c.n_heads == 0 ? 0 : c.d_model / c.n_heads));
-  for (const char* name : {"attention.value_length", "rope.dimension_count"}) {
-    TIERD_ASSIGN(const uint32_t dim, header.u32(prefix + name, c.head_dim));
-    if (dim != c.head_dim) {
-      return header.error(Code::unsupported, prefix + name,
-                          fmt::format("found {}, supported is the head's {}", dim, c.head_dim));
-    }
-  }
-  return {};
+  const std::string values_key = prefix + "attention.value_length";
+  TIERD_ASSIGN(const uint32_t of_values, header.u32(values_key, c.head_dim));
+  if (of_values == c.head_dim) return {};
+  return header.error(Code::unsupported, values_key,
+                      fmt::format("found {}, supported is the head's {}", of_values, c.head_dim));
 }
 
 // Reads the facts that only the list of tensors shows: biases, a separate head and rotary divisors.
 Status read_from_tensors(const std::vector<Shard>& shards, ModelConfig& c) {
   c.qkv_bias = find(shards, "blk.0.attn_q.bias") != nullptr;
   c.o_bias = find(shards, "blk.0.attn_output.bias") != nullptr;
-  c.ffn_bias = find(shards, "blk.0.ffn_down.bias") != nullptr;
+  c.ffn_bias =
+      find(shards, "blk.0.ffn_down.bias") != nullptr || find(shards, "blk.0.ffn_down_exps.bias") != nullptr;
   c.tied_embeddings = find(shards, "output.weight") == nullptr;
+  // Only the largest GLM 4.5 has these norms; that other families have them follows from their name.
+  if (c.architecture == "glm4moe") c.qk_norm = find(shards, "blk.0.attn_q_norm.weight") != nullptr;
   const std::string& path = shards[0].file.path();
   const GgufTensor* embed = find(shards, "token_embd.weight");
   if (embed == nullptr) return Error{Code::corrupt, path, "the tensor \"token_embd.weight\" is missing"};
@@ -165,17 +125,41 @@ Status read_from_tensors(const std::vector<Shard>& shards, ModelConfig& c) {
   }
   c.vocab_size = static_cast<uint32_t>(embed->rows);
 
+  return {};
+}
+
+// Reads a vector of divisors of rotary frequencies; empty if the file has none.
+Result<std::vector<float>> read_divisors(const std::vector<Shard>& shards, std::string_view name,
+                                         uint32_t count) {
+  std::vector<float> values;
   for (const Shard& shard : shards) {
-    const GgufTensor* divisors = shard.header.find(kGgufRopeDivisors);
+    const GgufTensor* divisors = shard.header.find(name);
     if (divisors == nullptr) continue;
-    if (divisors->encoding != Encoding::f32 || divisors->rows != 1 || divisors->cols != c.head_dim / 2) {
-      return Error{Code::corrupt, fmt::format("{}: tensor \"{}\"", shard.file.path(), kGgufRopeDivisors),
+    if (divisors->encoding != Encoding::f32 || divisors->rows != 1 || divisors->cols != count) {
+      return Error{Code::corrupt, fmt::format("{}: tensor \"{}\"", shard.file.path(), name),
                    fmt::format("{} x {} in {}, expected {} values in f32", divisors->rows, divisors->cols,
-                               name(divisors->encoding), c.head_dim / 2)};
+                               tierd::name(divisors->encoding), count)};
     }
-    c.rope.divisors.resize(divisors->cols);
-    TIERD_TRY(shard.file.read_exact(divisors->offset, std::as_writable_bytes(std::span(c.rope.divisors))));
+    values.resize(count);
+    TIERD_TRY(shard.file.read_exact(divisors->offset, std::as_writable_bytes(std::span(values))));
   }
+  return values;
+}
+
+// The divisors of short and of long contexts mean longrope; a file with one list has the same for both.
+Status read_rope_tensors(const std::vector<Shard>& shards, ModelConfig& c) {
+  const uint32_t pairs = c.rotary_dim() / 2;
+  TIERD_ASSIGN(c.rope.divisors, read_divisors(shards, kGgufRopeDivisors, pairs));
+  TIERD_ASSIGN(std::vector<float> shorter, read_divisors(shards, kGgufShortDivisors, pairs));
+  TIERD_ASSIGN(c.rope.long_divisors, read_divisors(shards, kGgufLongDivisors, pairs));
+  if (shorter.empty() && c.rope.long_divisors.empty()) return {};
+  if (c.rope.scaling != RopeScaling::none && c.rope.scaling != RopeScaling::longrope) {
+    return Error{
+        Code::unsupported, shards[0].file.path(),
+        fmt::format("the tensor \"{}\" beside rope scaling {}", kGgufShortDivisors, name(c.rope.scaling))};
+  }
+  c.rope.scaling = RopeScaling::longrope;
+  c.rope.divisors = std::move(shorter);
   return {};
 }
 
@@ -187,8 +171,15 @@ Result<ModelConfig> read_config(const std::vector<Shard>& shards) {
   TIERD_TRY(check_gguf_family(header, c.architecture));
   const std::string prefix = c.architecture + ".";
   TIERD_ASSIGN(c.name, header.text("general.name", std::filesystem::path(path).stem().string()));
-  TIERD_ASSIGN(c.n_layers, header.u32(prefix + "block_count"));
+  TIERD_ASSIGN(const uint32_t blocks, header.u32(prefix + "block_count"));
   TIERD_ASSIGN(c.d_model, header.u32(prefix + "embedding_length"));
+  const std::string further_key = prefix + std::string(kGgufFurtherLayers);
+  TIERD_ASSIGN(const uint32_t further, header.u32(further_key, 0));
+  if (further > blocks) {
+    return header.error(Code::corrupt, further_key,
+                        fmt::format("found {}, of {} layers in all", further, blocks));
+  }
+  c.n_layers = blocks - further;
   TIERD_ASSIGN(c.d_ff, header.u32_of_layers(shards[0].file, prefix + "feed_forward_length", c.n_layers));
   TIERD_ASSIGN(c.context_length, header.u32(prefix + "context_length"));
   TIERD_ASSIGN(c.sliding_window, header.u32(prefix + "attention.sliding_window", 0));
@@ -197,49 +188,23 @@ Result<ModelConfig> read_config(const std::vector<Shard>& shards) {
   if (c.norm == Norm::rms) {
     TIERD_ASSIGN(c.norm_eps, header.f32(prefix + "attention.layer_norm_rms_epsilon"));
   }
-  TIERD_TRY(read_rope(header, prefix, c.rope));
+  TIERD_TRY(read_gguf_rope(header, prefix, c));
   TIERD_TRY(read_from_tensors(shards, c));
+  TIERD_TRY(read_rope_tensors(shards, c));
   TIERD_TRY(validate(c, path));
   return c;
 }
 
-// Adds one tensor for each expert.
-Status split_experts(const std::string& path, const GgufTensor& tensor, const std::string& part,
-                     const ModelConfig& config, uint32_t file, std::vector<TensorInfo>& tensors) {
-  if (tensor.matrices != config.n_experts) {
-    return Error{Code::corrupt, fmt::format("{}: tensor \"{}\"", path, tensor.name),
-                 fmt::format("{} matrices, the model has {} experts", tensor.matrices, config.n_experts)};
-  }
-  const uint64_t rows = tensor.rows / tensor.matrices;
-  const uint64_t bytes = encoded_bytes(tensor.encoding, rows * tensor.cols);
-  for (uint32_t expert = 0; expert < config.n_experts; ++expert) {
-    std::string name = part;
-    name.replace(name.find('*'), 1, std::to_string(expert));
-    tensors.push_back(
-        {std::move(name), tensor.encoding, rows, tensor.cols, file, tensor.offset + expert * bytes});
+// Lists the tensors of all shards.
+Status add_tensors(const std::vector<Shard>& shards, SourceParts& parts) {
+  const std::string key = parts.config.architecture + "." + std::string(kGgufFurtherLayers);
+  TIERD_ASSIGN(const uint32_t further, shards[0].header.u32(key, 0));
+  GgufTensors into(parts, further);
+  for (uint32_t i = 0; i < shards.size(); ++i) {
+    for (const GgufTensor& tensor : shards[i].header.tensors())
+      TIERD_TRY(into.add(tensor, shards[i].file.path(), i));
   }
   return {};
-}
-
-// Lists the tensors. A tensor of the architecture gets tierd's name; any other keeps its own, for the error.
-Result<std::vector<TensorInfo>> list_tensors(const std::vector<Shard>& shards, const ModelConfig& config) {
-  std::unordered_map<std::string, std::string> names;  // GGUF's name -> tierd's
-  for (const TensorSpec& spec : required_tensors(config))
-    names.emplace(gguf_name(spec.name).value_or(spec.name), spec.name);
-  std::vector<TensorInfo> tensors;
-  for (uint32_t i = 0; i < shards.size(); ++i) {
-    for (const GgufTensor& tensor : shards[i].header.tensors()) {
-      if (tensor.name == kGgufRopeDivisors) continue;
-      if (const auto part = gguf_experts_part(tensor.name); part && config.is_mixture()) {
-        TIERD_TRY(split_experts(shards[i].file.path(), tensor, *part, config, i, tensors));
-        continue;
-      }
-      const auto ours = names.find(tensor.name);
-      tensors.push_back({ours == names.end() ? tensor.name : ours->second, tensor.encoding, tensor.rows,
-                         tensor.cols, i, tensor.offset});
-    }
-  }
-  return tensors;
 }
 
 }  // namespace
@@ -249,7 +214,7 @@ Result<std::unique_ptr<TensorSource>> open_gguf(File file, const ModelFileOption
   SourceParts parts;
   parts.path = shards[0].file.path();
   TIERD_ASSIGN(parts.config, read_config(shards));
-  TIERD_ASSIGN(parts.tensors, list_tensors(shards, parts.config));
+  TIERD_TRY(add_tensors(shards, parts));
   TIERD_ASSIGN(FoundVocab chosen, read_chosen_vocab(parts.config.vocab_size, options));
   parts.companions = std::move(chosen.files);
   parts.vocab = std::move(chosen.vocab);

@@ -130,12 +130,14 @@ Result<std::string> gguf_architecture(const TensorSource& source) {
   if (!turns)
     return unsupported(
         "its kind of positions cannot be written as GGUF; expected rotary positions of the architecture");
-  if (config.rope.scaling == RopeScaling::llama3) {
-    return unsupported("rope scaling of Llama 3.1 cannot be written as GGUF");
+  if (config.rope.scaling != RopeScaling::none && config.rope.scaling != RopeScaling::linear) {
+    return unsupported(fmt::format("rope scaling {} cannot be written as GGUF; expected none or linear",
+                                   name(config.rope.scaling)));
   }
-  if (config.norm != Norm::rms || config.activation != Activation::silu || !config.gated || config.o_bias ||
-      config.ffn_bias || config.head_bias || config.qkv_bias == llama || config.parallel || config.qk_norm ||
-      config.rotary_dim() != config.head_dim || config.is_mixture() != config.expert_weights_sum_to_one) {
+  if (!has_plain_layers(config) || config.norm != Norm::rms || config.activation != Activation::silu ||
+      !config.gated || config.o_bias || config.ffn_bias || config.head_bias || config.qkv_bias == llama ||
+      config.parallel || config.qk_norm || config.rotary_dim() != config.head_dim ||
+      config.is_mixture() != config.expert_weights_sum_to_one) {
     return unsupported(
         fmt::format("the model differs from a usual {} in norm, activation, biases or attention, and GGUF "
                     "has no keys for that",

@@ -1,7 +1,8 @@
 #include "core/model/config.h"
 
+#include <algorithm>
 #include <cmath>
-#include <numbers>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -15,6 +16,7 @@ constexpr uint64_t kMaxHeadDim = 4096;
 constexpr uint64_t kMaxVocab = 1u << 24;
 constexpr uint64_t kMaxContext = 1u << 28;
 constexpr uint64_t kMaxExperts = 1u << 17;  // in all layers
+constexpr uint32_t kMaxExpertGroups = 64;
 constexpr uint64_t kMaxPositionOffset = 1u << 16;
 
 Error bad(std::string_view origin, std::string detail) {
@@ -33,34 +35,43 @@ Status positive(std::string_view origin, std::string_view field, float value) {
 }
 
 Status validate_rope(const ModelConfig& c, std::string_view origin) {
-  const Rope& rope = c.rope;
   if (c.rotary_dim() % 2 != 0 || c.rotary_dim() > c.head_dim) {
-    if (rope.dim == 0) {
+    if (c.rope.dim == 0) {
       return bad(origin,
                  fmt::format("head_dim is {}, expected an even number for rotary positions", c.head_dim));
     }
     return bad(origin, fmt::format("{1} of the {0} values of a head are rotated, expected an even number",
-                                   c.head_dim, rope.dim));
+                                   c.head_dim, c.rope.dim));
   }
-  TIERD_TRY(positive(origin, "rope theta", rope.theta));
-  TIERD_TRY(positive(origin, "rope scaling factor", rope.factor));
-  if (rope.scaling == RopeScaling::llama3) {
-    TIERD_TRY(positive(origin, "rope low_freq_factor", rope.low_freq_factor));
-    TIERD_TRY(positive(origin, "rope high_freq_factor", rope.high_freq_factor));
-    if (rope.high_freq_factor <= rope.low_freq_factor) {
-      return bad(origin, fmt::format("rope high_freq_factor {} is not above low_freq_factor {}",
-                                     rope.high_freq_factor, rope.low_freq_factor));
-    }
-    TIERD_TRY(in_range(origin, "rope original context", rope.original_context, 1, kMaxContext));
+  return validate(c.rope, c.rotary_dim(), origin);
+}
+
+// Checks that a list names layers of the model in order.
+Status validate_layers(const ModelConfig& c, std::string_view origin, std::string_view what,
+                       std::span<const uint32_t> layers) {
+  for (size_t i = 0; i < layers.size(); ++i) {
+    if (layers[i] < c.n_layers && (i == 0 || layers[i] > layers[i - 1])) continue;
+    return bad(origin,
+               fmt::format("layer {} {}, expected layers below {} in order", layers[i], what, c.n_layers));
   }
-  if (!rope.divisors.empty() && rope.divisors.size() != c.rotary_dim() / 2) {
-    return bad(
-        origin,
-        fmt::format("{} rope frequency divisors, expected half as many as the {} rotated values of a head",
-                    rope.divisors.size(), c.rotary_dim()));
-  }
-  for (const float divisor : rope.divisors) TIERD_TRY(positive(origin, "rope frequency divisor", divisor));
   return {};
+}
+
+Status validate_routing(const ModelConfig& c, std::string_view origin) {
+  TIERD_TRY(positive(origin, "the scale of expert weights", c.expert_scale));
+  if (c.expert_groups == 0) return {};
+  TIERD_TRY(in_range(origin, "the number of expert groups", c.expert_groups, 1,
+                     std::min(c.n_experts, kMaxExpertGroups)));
+  TIERD_TRY(
+      in_range(origin, "the number of expert groups for a token", c.expert_groups_used, 1, c.expert_groups));
+  if (c.n_experts % c.expert_groups != 0) {
+    return bad(origin, fmt::format("{} experts in {} groups, expected groups of one size", c.n_experts,
+                                   c.expert_groups));
+  }
+  const uint32_t of_group = c.n_experts / c.expert_groups;
+  TIERD_TRY(in_range(origin, "the number of experts that make a group's score", c.group_best, 1, of_group));
+  return in_range(origin, "the number of experts for a token", c.experts_per_token, 1,
+                  uint64_t{c.expert_groups_used} * of_group);
 }
 
 Status validate_experts(const ModelConfig& c, std::string_view origin) {
@@ -71,12 +82,25 @@ Status validate_experts(const ModelConfig& c, std::string_view origin) {
   if (!c.is_mixture()) {
     if (c.expert_weights_sum_to_one)
       return bad(origin, "expert weights are normalized, but the model has no experts");
+    if (!c.dense_layers.empty() || c.shared_d_ff != 0)
+      return bad(origin, "networks beside experts are set, but the model has no experts");
     return {};
   }
-  if (c.gated && !c.ffn_bias && !c.parallel) return {};
-  return bad(origin,
-             "the feed-forward network of this mixture is not supported; expected experts with a gate, "
-             "without biases, after attention");
+  if (!c.gated || c.parallel) {
+    return bad(origin,
+               "the feed-forward network of this mixture is not supported; expected experts with a gate, "
+               "after attention");
+  }
+  TIERD_TRY(validate_layers(c, origin, "has one network in place of experts", c.dense_layers));
+  TIERD_TRY(in_range(origin, "the number of layers without experts", c.dense_layers.size(), 0,
+                     c.n_layers - uint64_t{1}));
+  TIERD_TRY(in_range(origin, "the width of networks in place of experts", c.dense_d_ff,
+                     c.dense_layers.empty() ? 0 : 1, kMaxWidth));
+  TIERD_TRY(in_range(origin, "the width of networks beside experts", c.shared_d_ff, c.shared_gate ? 1 : 0,
+                     kMaxWidth));
+  if (c.ffn_bias && c.widest_network() != 0)
+    return bad(origin, "experts with biases beside other networks are not supported");
+  return validate_routing(c, origin);
 }
 
 Status validate_residuals(const ModelConfig& c, std::string_view origin) {
@@ -92,35 +116,25 @@ Status validate_residuals(const ModelConfig& c, std::string_view origin) {
     return bad(origin, "results of experts are scaled, which is not supported");
   for (const auto& [field, value] : {std::pair("the scale of attention", c.attention_scale),
                                      {"the cap of attention", c.attention_cap},
-                                     {"the cap of logits", c.logit_cap}}) {
+                                     {"the cap of logits", c.logit_cap},
+                                     {"the growth of queries", c.query_growth}}) {
     if (!std::isfinite(value) || value < 0)
       return bad(origin, fmt::format("{} is {}, expected 0 or a positive number", field, value));
   }
+  if (c.query_growth != 0)
+    TIERD_TRY(in_range(origin, "the span of the growth of queries", c.growth_span, 1, kMaxContext));
+  if (c.activation == Activation::swiglu_oai && !c.gated)
+    return bad(origin, "the activation swiglu_oai is set, but the feed-forward network has no gate");
   return {};
 }
 
 Status validate_windows(const ModelConfig& c, std::string_view origin) {
-  for (size_t i = 0; i < c.global_layers.size(); ++i) {
-    const uint32_t layer = c.global_layers[i];
-    if (layer < c.n_layers && (i == 0 || layer > c.global_layers[i - 1])) continue;
-    return bad(origin, fmt::format("layer {} attends to all positions, expected layers below {} in order",
-                                   layer, c.n_layers));
-  }
+  TIERD_TRY(validate_layers(c, origin, "attends to all positions", c.global_layers));
+  TIERD_TRY(validate_layers(c, origin, "has no rotary positions", c.unturned_layers));
   if (c.local_theta == 0) return {};
   if (c.position == PositionKind::learned)
     return bad(origin, "a rope theta of windows is set, but the positions are learned");
   return positive(origin, "rope theta of windows", c.local_theta);
-}
-
-// Llama 3.1: long wavelengths are stretched by `factor`, short ones kept, those between are blended.
-double llama3_frequency(double frequency, const Rope& rope) {
-  const double context = rope.original_context;
-  const double wavelength = 2 * std::numbers::pi / frequency;
-  if (wavelength < context / rope.high_freq_factor) return frequency;
-  if (wavelength > context / rope.low_freq_factor) return frequency / rope.factor;
-  const double smooth =
-      (context / wavelength - rope.low_freq_factor) / (rope.high_freq_factor - rope.low_freq_factor);
-  return (1 - smooth) * frequency / rope.factor + smooth * frequency;
 }
 
 }  // namespace
@@ -153,10 +167,10 @@ Status validate(const ModelConfig& c, std::string_view origin) {
   if (c.head_bias && c.tied_embeddings)
     return bad(origin, "the head is the embedding and has a bias, expected none");
   if (!std::isfinite(c.activation_threshold) || c.activation_threshold < 0 ||
-      (c.activation_threshold != 0 && c.activation != Activation::relu)) {
-    return bad(origin,
-               fmt::format("the activation threshold is {}, expected 0, or for relu a positive number",
-                           c.activation_threshold));
+      (c.activation_threshold != 0 && !has_threshold(c.activation))) {
+    return bad(origin, fmt::format("the activation threshold is {}, expected 0, or for relu and swiglu_oai a "
+                                   "positive number",
+                                   c.activation_threshold));
   }
   if (c.qk_norm_wide && !c.qk_norm)
     return bad(origin, "q and k have a norm over all heads, but the norm of q and k is off");
@@ -175,6 +189,16 @@ Status validate(const ModelConfig& c, std::string_view origin) {
   return {};
 }
 
+bool has_plain_layers(const ModelConfig& c) {
+  const bool plain_results =
+      c.attn_norm && !c.post_norms && c.embed_scale == 1 && c.residual_scale == 1 && c.rope.magnitude == 1;
+  const bool plain_attention = c.attention_scale == 0 && c.attention_cap == 0 && c.global_layers.empty() &&
+                               c.unturned_layers.empty() && !c.attention_sinks && c.query_growth == 0;
+  const bool plain_experts = c.dense_layers.empty() && c.shared_d_ff == 0 && !c.router_bias &&
+                             !c.router_correction && !(c.is_mixture() && c.ffn_bias);
+  return plain_results && plain_attention && plain_experts && c.activation != Activation::swiglu_oai;
+}
+
 std::string shape_text(const ModelConfig& config) {
   std::string text = fmt::format("{}, {} layers, width {}, networks of {}, {} and {} heads of {}, {} tokens",
                                  config.architecture, config.n_layers, config.d_model, config.d_ff,
@@ -183,25 +207,8 @@ std::string shape_text(const ModelConfig& config) {
   return text;
 }
 
-std::vector<float> rope_frequencies(const ModelConfig& c) {
-  const uint32_t dim = c.rotary_dim();
-  std::vector<float> frequencies(dim / 2);
-  for (uint32_t i = 0; i < frequencies.size(); ++i) {
-    double frequency = 1.0 / std::pow(static_cast<double>(c.rope.theta), 2.0 * i / dim);
-    if (c.rope.scaling == RopeScaling::linear) frequency /= c.rope.factor;
-    if (c.rope.scaling == RopeScaling::llama3) frequency = llama3_frequency(frequency, c.rope);
-    if (!c.rope.divisors.empty()) frequency /= c.rope.divisors[i];
-    frequencies[i] = static_cast<float>(frequency);
-  }
-  return frequencies;
-}
-
-std::vector<float> local_rope_frequencies(const ModelConfig& c) {
-  ModelConfig local;
-  local.head_dim = c.head_dim;
-  local.rope.dim = c.rope.dim;
-  local.rope.theta = c.local_theta;
-  return rope_frequencies(local);
+Rope local_rope(const ModelConfig& config) {
+  return {.theta = config.local_theta, .dim = config.rope.dim};
 }
 
 std::vector<TensorSpec> required_tensors(const ModelConfig& c) {
@@ -217,6 +224,11 @@ std::vector<TensorSpec> required_tensors(const ModelConfig& c) {
   const auto norm = [&](std::string name) { vector(std::move(name), c.d_model, c.norm_bias); };
   const auto order = [&](const std::string& of, uint64_t width) {
     if (c.channel_order) specs.push_back({of + ".order", 1, width});
+  };
+  const auto feed_forward = [&](const std::string& of, uint64_t width, bool bias) {
+    if (c.gated) matrix(of + "gate", width, c.d_model, bias);
+    matrix(of + "up", width, c.d_model, bias);
+    matrix(of + "down", c.d_model, width, bias);
   };
 
   matrix("embed", c.vocab_size, c.d_model, false);
@@ -240,20 +252,24 @@ std::vector<TensorSpec> required_tensors(const ModelConfig& c) {
     if (c.post_norms) norm(prefix + "attn_post_norm");
     if (c.ffn_norm) norm(prefix + "ffn_norm");
     if (c.post_norms) norm(prefix + "ffn_post_norm");
-    if (c.is_mixture()) matrix(prefix + "router", c.n_experts, c.d_model, false);
-    const auto feed_forward = [&](const std::string& of) {
-      if (c.gated) matrix(of + "gate", c.d_ff, c.d_model, c.ffn_bias);
-      matrix(of + "up", c.d_ff, c.d_model, c.ffn_bias);
-      matrix(of + "down", c.d_model, c.d_ff, c.ffn_bias);
-    };
-    if (!c.is_mixture()) {
-      feed_forward(prefix);
+    if (c.attention_sinks) vector(prefix + "sinks", c.n_heads, false);
+    if (const uint32_t width = c.network_width(layer); width != 0) {
+      feed_forward(prefix + (c.has_experts(layer) ? "shared." : ""), width, c.ffn_bias);
       order(prefix + "up", c.d_model);
-      order(prefix + "down", c.d_ff);
+      order(prefix + "down", width);
+    }
+    if (!c.has_experts(layer)) continue;
+    matrix(prefix + "router", c.n_experts, c.d_model, c.router_bias);
+    if (c.router_correction) vector(prefix + "router.correction", c.n_experts, false);
+    if (c.shared_gate) vector(prefix + "shared_gate", c.d_model, false);
+    if (c.ffn_bias) {
+      matrix(prefix + "experts.gate.bias", c.n_experts, c.d_ff, false);
+      matrix(prefix + "experts.up.bias", c.n_experts, c.d_ff, false);
+      matrix(prefix + "experts.down.bias", c.n_experts, c.d_model, false);
     }
     for (uint32_t e = 0; e < c.n_experts; ++e) {
       const std::string expert = fmt::format("{}experts.{}.", prefix, e);
-      feed_forward(expert);
+      feed_forward(expert, c.d_ff, false);
       if (!c.expert_order) continue;
       order(expert + "up", c.d_model);
       order(expert + "down", c.d_ff);

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,6 +17,8 @@
 
 namespace tierd {
 
+class StoredForm;
+
 struct TensorInfo {
   std::string name;  // tierd's, see required_tensors
   Encoding encoding = Encoding::f32;
@@ -23,17 +26,10 @@ struct TensorInfo {
   uint64_t cols = 0;
   uint32_t file = 0;    // index into the source's files
   uint64_t offset = 0;  // of the first byte in that file
-  // If a file interleaves several tensors in one: bytes of a run of this tensor, and distance between the
-  // beginnings of its runs. 0: the tensor is contiguous.
-  uint64_t run_bytes = 0;
-  uint64_t run_stride = 0;
-  // If set, the file has the values in this encoding, and read() returns them as f32 with `added` to each;
-  // for a vector.
-  std::optional<Encoding> stored = {};
-  float added = 0;
+  // If set, the file holds it in another form than as its values in rows, one after the other.
+  std::shared_ptr<const StoredForm> form = {};
   std::string theirs = {};  // name in a Hugging Face folder; empty for other formats
   uint64_t bytes() const { return encoded_bytes(encoding, rows * cols); }
-  uint64_t file_bytes() const { return encoded_bytes(stored.value_or(encoding), rows * cols); }
 };
 
 class TensorSource {

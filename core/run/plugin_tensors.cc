@@ -137,8 +137,8 @@ Result<std::shared_ptr<const PluginTensors>> PluginTensorFile::read() const {
 
 uint64_t ModelTensors::bytes() const {
   const ModelConfig& config = store_->manifest().config;
-  return config.is_mixture() ? config.n_layers * packed_bytes(Encoding::f32, config.n_experts, config.d_model)
-                             : 0;
+  const uint64_t routers = config.is_mixture() ? config.n_layers - config.dense_layers.size() : 0;
+  return routers * packed_bytes(Encoding::f32, config.n_experts, config.d_model);
 }
 
 Result<std::vector<float>> ModelTensors::router(const std::string& name) const {
@@ -160,7 +160,8 @@ Result<std::shared_ptr<const PluginTensors>> ModelTensors::read() const {
   const ModelConfig& config = store_->manifest().config;
   auto all = std::make_shared<PluginTensors>();
   all->bytes = bytes();
-  for (uint32_t n = 0; config.is_mixture() && n < config.n_layers; ++n) {
+  for (uint32_t n = 0; n < config.n_layers; ++n) {
+    if (!config.has_experts(n)) continue;
     TIERD_ASSIGN(const std::vector<float> values, router(fmt::format("layers.{}.router", n)));
     PluginTensors::Tensor& to = all->tensors.emplace_back();
     to.name = fmt::format("layers.{}.experts.router", n);

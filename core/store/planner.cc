@@ -212,9 +212,6 @@ std::vector<StoredSite> site_shapes(const ModelConfig& config, Layout layout, Bu
       sites.push_back(make_columns(group, layer, n_in, std::move(parts)));
       sites.back().stride = layers_of_group(config.n_layers, layer_group, layer);
     };
-    std::vector<SitePart> up;
-    if (config.gated) up.push_back({"gate", config.d_ff});
-    up.push_back({"up", config.d_ff});
     std::vector<SitePart> qkv = {{"q", config.q_dim()}, {"k", config.kv_dim()}, {"v", config.kv_dim()}};
     if (layout == Layout::neuron && config.qkv_relu) {
       sites.push_back(make_columns(OpGroup::qkv, layer, d, std::move(qkv)));
@@ -222,18 +219,24 @@ std::vector<StoredSite> site_shapes(const ModelConfig& config, Layout layout, Bu
       add(OpGroup::qkv, d, std::move(qkv));
     }
     add(OpGroup::o, config.q_dim(), {{"o", d}});
-    if (config.is_mixture() && experts == ExpertCut::channels) {
-      add_experts(sites, config, layer);
-    } else if (config.is_mixture()) {
+    if (config.has_experts(layer) && experts == ExpertCut::channels) add_experts(sites, config, layer);
+    if (config.has_experts(layer) && experts == ExpertCut::whole)
       sites.push_back(make_experts(config, layer));
-    } else if (layout == Layout::neuron) {
+    // A network beside experts comes after them, because the router's norm is before them.
+    const uint32_t width = config.network_width(layer);
+    if (width == 0) continue;
+    const std::string of = config.has_experts(layer) ? "shared." : "";
+    std::vector<SitePart> up;
+    if (config.gated) up.push_back({of + "gate", width});
+    up.push_back({of + "up", width});
+    if (layout == Layout::neuron) {
       const Bundles bundles{d, config.d_ff, config.gated};
       up.push_back({"down", config.d_ff});
       sites.push_back(make_site(OpGroup::ffn, layer, std::move(up), bundles));
       if (bundling == Bundling::none) sites.back().pieces = static_cast<uint32_t>(sites.back().parts.size());
     } else {
       add(OpGroup::up, d, std::move(up));
-      add(OpGroup::down, config.d_ff, {{"down", d}});
+      add(OpGroup::down, width, {{of + "down", d}});
     }
   }
   const std::string head = config.tied_embeddings ? "embed" : "head";
@@ -243,9 +246,11 @@ std::vector<StoredSite> site_shapes(const ModelConfig& config, Layout layout, Bu
 }
 
 uint64_t n_sites(const ModelConfig& config, Layout layout, ExpertCut experts) {
-  uint64_t of_network = layout == Layout::neuron || config.is_mixture() ? 1 : 2;
-  if (experts == ExpertCut::channels) of_network = uint64_t{2} * config.n_experts;
-  return 2 + config.n_layers * (2 + of_network);
+  const uint64_t of_network = layout == Layout::neuron ? 1 : 2;
+  const uint64_t of_experts = experts == ExpertCut::channels ? uint64_t{2} * config.n_experts : 1;
+  const uint64_t mixtures = config.is_mixture() ? config.n_layers - config.dense_layers.size() : 0;
+  const uint64_t networks = config.n_layers - (config.shared_d_ff == 0 ? mixtures : 0);
+  return 2 + uint64_t{2} * config.n_layers + mixtures * of_experts + networks * of_network;
 }
 
 std::vector<TensorSpec> resident_shapes(const ModelConfig& config) {
@@ -293,6 +298,12 @@ Result<Manifest> plan_layout(const ModelConfig& config, std::span<const TensorIn
         Code::invalid_argument, "model.order",
         fmt::format("is an order of channels, which layout {} does not have; expected layout channel-group",
                     name(options.layout))};
+  }
+  if (!config.dense_layers.empty() && options.layer_group != 1) {
+    return Error{Code::unsupported, "layer_group",
+                 fmt::format("of {} layers is not supported for {}, whose layers have networks of different "
+                             "widths; expected 1",
+                             options.layer_group, config.architecture)};
   }
   if (!config.is_mixture() && options.experts != ExpertCut::whole) {
     return Error{Code::invalid_argument, "experts",

@@ -27,9 +27,10 @@ struct Function {
   Activation activation;
   float threshold;
 };
-constexpr Function kFunctions[] = {{Activation::silu, 0},    {Activation::relu, 0},
-                                   {Activation::relu, 0.5f}, {Activation::relu_squared, 0},
-                                   {Activation::gelu, 0},    {Activation::gelu_tanh, 0}};
+constexpr Function kFunctions[] = {{Activation::silu, 0},      {Activation::relu, 0},
+                                   {Activation::relu, 0.5f},   {Activation::relu_squared, 0},
+                                   {Activation::gelu, 0},      {Activation::gelu_tanh, 0},
+                                   {Activation::swiglu_oai, 7}};
 
 class ActivationKernels : public KernelSet {};
 TIERD_ALL_KERNEL_SETS(ActivationKernels);
@@ -85,6 +86,7 @@ TEST_P(ActivationKernels, ActivateFollowsItsTwin) {
                                                           const std::vector<float>& factor) {
       const auto n = static_cast<uint32_t>(x.size());
       for (const float* times : {static_cast<const float*>(nullptr), factor.data()}) {
+        if (times == nullptr && f == Activation::swiglu_oai) continue;  // it has a gate
         std::vector<float> want(n), got(n);
         scalar().activate(f, t, x.data(), times, n, want.data());
         kernels().activate(f, t, x.data(), times, n, got.data());

@@ -166,7 +166,7 @@ TEST(Experts, BitsDependOnNeitherCallsNorWorkersNorBatchNorScratch) {
 }
 
 std::vector<float> choose(std::vector<float> scores, uint32_t picks, bool sum_to_one) {
-  choose_experts(scores, picks, sum_to_one);
+  choose_experts(scores, {.picks = picks, .sum_to_one = sum_to_one}, nullptr);
   return scores;
 }
 
@@ -193,6 +193,31 @@ TEST(Experts, WhatIsNoNumberIsSeen) {
   for (const float weight : chosen) used += weight != 0 ? 1 : 0;
   EXPECT_EQ(used, 1u);
   for (const float weight : chosen) EXPECT_TRUE(weight == 0 || std::isnan(weight));
+}
+
+TEST(Experts, TheCorrectionIsForTheChoiceAlone) {
+  std::vector<float> scores = {0, 0, 0, 0};
+  const std::vector<float> correction = {0, 0.25F, -1, 0.5F};
+  choose_experts(scores, {.score = RouterScore::sigmoid, .picks = 2, .scale = 3}, correction.data());
+  EXPECT_EQ(scores, (std::vector<float>{0, 1.5F, 0, 1.5F}));
+}
+
+TEST(Experts, OnlyThoseOfTheBestGroupsAreChosen) {
+  // Expert 0 has the highest score, but the sum of the two best ones is higher in the other groups.
+  const std::vector<float> products = {3, -9, -9, 2, 2, 0, 2, 1, 1};
+  const ExpertChoice routing = {
+      .score = RouterScore::sigmoid, .picks = 3, .groups = 3, .groups_used = 2, .group_best = 2};
+  std::vector<float> scores = products;
+  choose_experts(scores, routing, nullptr);
+  const auto sigmoid = [](float x) { return 1 / (1 + std::exp(-x)); };
+  EXPECT_EQ(scores, (std::vector<float>{0, 0, 0, sigmoid(2), sigmoid(2), 0, sigmoid(2), 0, 0}));
+  ExpertChoice of_best = routing;
+  of_best.group_best = 1;
+  of_best.groups_used = 1;
+  scores = products;
+  choose_experts(scores, of_best, nullptr);
+  EXPECT_EQ(scores[0], sigmoid(3));
+  EXPECT_EQ(scores[3], 0) << "the best group alone has the highest score";
 }
 
 }  // namespace

@@ -123,7 +123,7 @@ TEST_P(Digests, GoldenModelsSayWhatTheyDid) {
   // Ablations differ in what is read and kept resident, GPU configurations in where weights are. A few models
   // show that as well as all.
   const bool few = GetParam().find('/') != std::string::npos;
-  std::vector<std::string> models = golden_names();
+  std::vector<std::string> models = golden_runs();
   if (few) models = {"gguf-llama-q4_0", "llama2", "mixtral", "opt-f16"};
   for (const std::string& model : models) {
     const Golden golden = read_golden(model);

@@ -13,7 +13,7 @@ enum class Precision { f32, half, quantized };
 
 Precision precision_of(const std::string& name) {
   if (name.ends_with("f16")) return Precision::half;  // also bf16
-  if (name.ends_with("_0") || name.ends_with("_1")) return Precision::quantized;
+  if (name.ends_with("_0") || name.ends_with("_1") || name.ends_with("mxfp4")) return Precision::quantized;
   return Precision::f32;
 }
 

@@ -164,7 +164,7 @@ TEST_P(SmallBudgets, OfBundlesGiveTheBitsOfTheResidentRun) {
 INSTANTIATE_TEST_SUITE_P(Caches, SmallBudgets, testing::Values("lru", "lfu", "fifo"),
                          [](const auto& test) { return std::string(test.param); });
 
-INSTANTIATE_TEST_SUITE_P(Models, Lossless, testing::ValuesIn(golden_names()), [](const auto& test) {
+INSTANTIATE_TEST_SUITE_P(Models, Lossless, testing::ValuesIn(golden_runs()), [](const auto& test) {
   std::string name = test.param;
   std::replace(name.begin(), name.end(), '-', '_');
   return name;

@@ -114,8 +114,8 @@ std::string script_of(const std::vector<std::string>& commands) {
     command = replaced(command, " -c 4096", " -c 256");
     if (is_tierd(command)) command += " --fit";
     if (serves(command)) {
-      // Emptied by the shell that reads it: the server's own shell may open it after the first grep has seen the line
-      // of the server before it.
+      // Emptied by the shell that reads it: the server's own shell may open it after the first grep has seen
+      // the line of the server before it.
       script += ": >server.log\n" + command + " --port 0 2>>server.log &\n" +
                 "trap 'kill $!' EXIT\n"
                 "until grep -q '^serving on ' server.log; do kill -0 $!; sleep 0.1; done\n"

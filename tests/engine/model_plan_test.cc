@@ -39,7 +39,7 @@ TEST(ModelPlan, ALayerOfAMixture) {
   EXPECT_EQ(site.n, 6u);
   const SiteWork& experts = plan.any().sites[3];
   EXPECT_EQ(kinds(experts.before), (Kinds{StepKind::rms_norm, StepKind::route}));
-  EXPECT_EQ(experts.before[1].picks, 2u);
+  EXPECT_EQ(experts.before[1].routing.picks, 2u);
   EXPECT_EQ(manifest.resident[plan.units[0].tensors[experts.before[1].weight]].name, "layers.0.router");
   EXPECT_EQ(kinds(experts.after), (Kinds{StepKind::add}));
   ASSERT_EQ(experts.editions, plan.sites[3].editions);

@@ -375,7 +375,7 @@ const std::vector<HostileGguf>& hostile_models() {
       {Code::unsupported,
        "\"general.architecture\": \"gemma\", supported are llama, qwen2, qwen3, qwen3moe, olmoe, olmo2, "
        "gemma2, gemma3, "
-       "granite, starcoder2",
+       "granite, starcoder2, phi3, smollm3, mistral3, qwen2moe, glm4moe, gpt-oss",
        [](B& b) { b.set_text("general.architecture", "gemma"); }},
       {Code::corrupt, "\"general.architecture\": expected a string",
        [](B& b) { b.set_u32("general.architecture", 1); }},
@@ -402,8 +402,16 @@ const std::vector<HostileGguf>& hostile_models() {
       {Code::corrupt, "\"llama.attention.head_count\": found 3",
        [](B& b) { b.set_u32("llama.attention.head_count", 3); }},
       {Code::corrupt, "key/value heads is 0", [](B& b) { b.set_u32("llama.attention.head_count_kv", 0); }},
-      {Code::unsupported, "\"llama.rope.dimension_count\": found 8",
-       [](B& b) { b.set_u32("llama.rope.dimension_count", 8); }},
+      {Code::unsupported, "\"llama.rope.dimension_count\": found 0",
+       [](B& b) { b.set_u32("llama.rope.dimension_count", 0); }},
+      {Code::corrupt, "7 of the 16 values of a head are rotated" /* of 32 in 2 heads */,
+       [](B& b) { b.set_u32("llama.rope.dimension_count", 7); }},
+      {Code::unsupported, "\"llama.nextn_predict_layers\": a llama with this setting is not supported",
+       [](B& b) { b.set_u32("llama.block_count", 2), b.set_u32("llama.nextn_predict_layers", 1); }},
+      {Code::corrupt, "\"llama.nextn_predict_layers\": found 2, of 1 layers in all",
+       [](B& b) { b.set_u32("llama.nextn_predict_layers", 2); }},
+      {Code::unsupported, "\"llama.expert_weights_scale\": a llama with this setting is not supported",
+       [](B& b) { b.set_f32("llama.expert_weights_scale", 2); }},
       {Code::corrupt, "\"llama.expert_used_count\": missing",
        [](B& b) { b.set_u32("llama.expert_count", 8); }},
       {Code::corrupt, "ffn_up_exps.weight\": 2 matrices, the model has 4 experts",
@@ -419,10 +427,17 @@ const std::vector<HostileGguf>& hostile_models() {
        [](B& b) {
          make_mixture(b), b.add_f32("blk.0.ffn_up.weight", {32, 64}, 0.01f);
        }},
-      {Code::unsupported, "\"llama.rope.scaling.type\": \"yarn\"",
-       [](B& b) { b.set_text("llama.rope.scaling.type", "yarn"); }},
-      {Code::unsupported, "\"llama.rope.scaling.attn_factor\": found 1.1, supported is 1",
-       [](B& b) { b.set_f32("llama.rope.scaling.attn_factor", 1.1f); }},
+      {Code::unsupported,
+       "\"llama.rope.scaling.type\": \"ntk\", supported are none, linear, yarn and longrope",
+       [](B& b) { b.set_text("llama.rope.scaling.type", "ntk"); }},
+      {Code::unsupported, "\"llama.rope.scaling.yarn_ext_factor\": found 0.5, supported is 1",
+       [](B& b) {
+         b.set_text("llama.rope.scaling.type", "yarn"), b.set_f32("llama.rope.scaling.factor", 4);
+         b.set_f32("llama.rope.scaling.yarn_ext_factor", 0.5f);
+       }},
+      {Code::corrupt, "0 rope frequency divisors, expected half as many",
+       [](B& b) { b.set_text("llama.rope.scaling.type", "longrope"); }},
+      {Code::corrupt, "rope magnitude is 0", [](B& b) { b.set_f32("llama.rope.scaling.attn_factor", 0); }},
       {Code::unsupported, "\"llama.rope.dimension_sections\": this rotary setting is not supported",
        [](B& b) {
          b.set_numbers<int32_t>("llama.rope.dimension_sections", GgufType::i32, {1, 2});

@@ -12,7 +12,8 @@ void fuzz(std::string_view input) {
   static const InputFolder folder;
   const auto config = read_hf_config(folder.write("config.json", input));
   if (!config.ok()) return expect_one_line(config.error(), folder.path());
-  TIERD_CHECK(rope_frequencies(*config).size() == config->rotary_dim() / 2);
+  TIERD_CHECK(rope_frequencies(config->rope, config->rotary_dim(), config->context_length).size() ==
+              config->rotary_dim() / 2);
 }
 
 }  // namespace tierd

@@ -18,9 +18,11 @@ import gguf
 import numpy as np
 import torch
 from safetensors.torch import save_file
-from transformers import (AutoModelForCausalLM, FalconConfig, Gemma2Config, Gemma3TextConfig, GraniteConfig,
-                          LlamaConfig, MistralConfig, MixtralConfig, Olmo2Config, OlmoeConfig, OPTConfig,
-                          PersimmonConfig, PhiConfig, Qwen2Config, Qwen3Config, Qwen3MoeConfig, Starcoder2Config)
+from transformers import (AutoModelForCausalLM, FalconConfig, Gemma2Config, Gemma3TextConfig, Glm4MoeConfig,
+                          GptOssConfig, GraniteConfig, LlamaConfig, Ministral3Config, MistralConfig,
+                          MixtralConfig, Olmo2Config, OlmoeConfig, OPTConfig, PersimmonConfig, Phi3Config,
+                          PhiConfig, Qwen2Config, Qwen2MoeConfig, Qwen3Config, Qwen3MoeConfig, SmolLM3Config,
+                          Starcoder2Config)
 from transformers.activations import ACT2FN
 
 N_TOKENS = 24
@@ -146,7 +148,43 @@ GGUF_MIXTURE_CONFIGS = {
 # are in GGUF_KEYS.
 GEMMA = {"hidden_activation": "gelu_pytorch_tanh", "hidden_size": 64, "intermediate_size": 96, "head_dim": 32,
          "query_pre_attn_scalar": 32, "rms_norm_eps": 1e-6, "sliding_window": 7, "tie_word_embeddings": True}
+# Contexts are around the length of the tokens: longrope has one list of divisors below, another one above.
+def longrope(original):
+    return {"rope_type": "longrope", "rope_theta": 10000.0, "partial_rotary_factor": 0.75,
+            "original_max_position_embeddings": original,
+            "short_factor": [1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 5.5, 6.0],
+            "long_factor": [4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0]}  # fmt: skip
+
+
+YARN = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 8.0, "original_max_position_embeddings": 16,
+        "beta_fast": 4.0, "beta_slow": 1.0}  # fmt: skip
 GGUF_FAMILY_CONFIGS = {
+    "phi3": llama(model_type="phi3", hidden_size=128, head_dim=32, rope_parameters=longrope(32), pad_token_id=None,
+                  original_max_position_embeddings=32, sliding_window=None, max_position_embeddings=128),
+    "phi3-long": llama(model_type="phi3", hidden_size=128, head_dim=32, rope_parameters=longrope(16),
+                       pad_token_id=None, original_max_position_embeddings=16, sliding_window=None,
+                       max_position_embeddings=128),
+    "smollm3": llama(model_type="smollm3", hidden_size=64, num_hidden_layers=4, rope_theta=2000000.0,
+                     pad_token_id=None, tie_word_embeddings=True),
+    "mistral3": llama(model_type="ministral3", hidden_size=64, head_dim=32, max_position_embeddings=128,
+                      pad_token_id=None,
+                      rope_parameters={**YARN, "mscale": 1.0, "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.5}),
+    "qwen2-yarn": llama(**QWEN2, hidden_size=64, max_position_embeddings=128, sliding_window=None,
+                        rope_parameters={**YARN, "rope_theta": 1000000.0}),
+    "qwen2-moe": llama(model_type="qwen2_moe", hidden_size=64, num_hidden_layers=2, num_experts=8,
+                       num_experts_per_tok=3, moe_intermediate_size=32, shared_expert_intermediate_size=64,
+                       norm_topk_prob=False, use_sliding_window=False, sliding_window=None),
+    "glm4-moe": llama(model_type="glm4_moe", hidden_size=64, head_dim=32, num_hidden_layers=3, n_routed_experts=8,
+                      num_experts_per_tok=3, moe_intermediate_size=32, n_shared_experts=2, first_k_dense_replace=1,
+                      norm_topk_prob=True, routed_scaling_factor=1.5, use_qk_norm=True, attention_bias=True,
+                      num_nextn_predict_layers=0,
+                      rope_parameters={"rope_type": "default", "rope_theta": 1000000.0,
+                                       "partial_rotary_factor": 0.5}),
+    "gpt-oss": llama(model_type="gpt_oss", hidden_size=64, head_dim=32, num_hidden_layers=3, num_local_experts=8,
+                     num_experts_per_tok=3, intermediate_size=64, sliding_window=7, attention_bias=True,
+                     max_position_embeddings=128,
+                     layer_types=["sliding_attention", "full_attention", "sliding_attention"],
+                     rope_parameters={**YARN, "rope_theta": 150000.0, "truncate": False}),
     "gemma2": llama(model_type="gemma2", num_hidden_layers=3, attn_logit_softcapping=2.0, final_logit_softcapping=6.0,
                     layer_types=["sliding_attention", "full_attention", "sliding_attention"], **GEMMA),
     "gemma3": llama(model_type="gemma3_text", num_hidden_layers=7, attn_logit_softcapping=None,
@@ -162,23 +200,34 @@ GGUF_FAMILY_CONFIGS = {
     "starcoder2": llama(model_type="starcoder2", hidden_size=64, hidden_act="gelu_pytorch_tanh", norm_epsilon=1e-5,
                         use_bias=True, sliding_window=None, rope_theta=100000.0, tie_word_embeddings=True),
 }  # fmt: skip
-FAMILY_TYPES = {config["model_type"] for config in GGUF_FAMILY_CONFIGS.values()}
+# Of these one file shows what they add to their family.
+GGUF_ONCE = {"phi3-long", "qwen2-yarn"}
 GGUF_KEYS = {
+    "phi3": {"rope.dimension_count": 24, "attention.sliding_window": 0},
+    "mistral3": {"attention.temperature_scale": 0.5, "rope.scaling.yarn_log_multiplier": 1.0},
+    "qwen2moe": {"expert_shared_feed_forward_length": 64},
+    "glm4moe": {"rope.dimension_count": 16, "expert_shared_count": 2, "leading_dense_block_count": 1,
+                "expert_weights_scale": 1.5, "expert_weights_norm": True, "expert_gating_func": 2,
+                "nextn_predict_layers": 0},
+    "gpt-oss": {"attention.sliding_window": 7},
     "gemma2": {"attention.sliding_window": 7, "attn_logit_softcapping": 2.0, "final_logit_softcapping": 6.0},
     "gemma3": {"attention.sliding_window": 7, "rope.scaling.type": "linear", "rope.scaling.factor": 8.0},
     "granite": {"embedding_scale": 6.0, "residual_scale": 0.25, "attention.scale": 0.125, "logit_scale": 4.0},
     "starcoder2": {"attention.layer_norm_epsilon": 1e-5},
 }
 # GGUF's architecture of a mixture; its files have a layer's experts in one tensor.
-GGUF_MIXTURES = {"mixtral": "llama", "qwen3_moe": "qwen3moe", "olmoe": "olmoe"}
-GGUF_NAMES = {**GGUF_MIXTURES, "gemma3_text": "gemma3"}
+GGUF_MIXTURES = {"mixtral": "llama", "qwen2_moe": "qwen2moe", "qwen3_moe": "qwen3moe", "olmoe": "olmoe",
+                 "glm4_moe": "glm4moe", "gpt_oss": "gpt-oss"}  # fmt: skip
+GGUF_NAMES = {**GGUF_MIXTURES, "gemma3_text": "gemma3", "ministral3": "mistral3"}
 GGUF_SPLIT = {"gguf-llama-q8_0"}
 
 CONFIG_CLASSES = {"llama": LlamaConfig, "mistral": MistralConfig, "qwen2": Qwen2Config, "opt": OPTConfig,
                   "falcon": FalconConfig, "persimmon": PersimmonConfig, "phi": PhiConfig, "mixtral": MixtralConfig,
                   "qwen3_moe": Qwen3MoeConfig, "olmoe": OlmoeConfig, "gemma2": Gemma2Config,
                   "gemma3_text": Gemma3TextConfig, "qwen3": Qwen3Config, "granite": GraniteConfig,
-                  "olmo2": Olmo2Config, "starcoder2": Starcoder2Config}  # fmt: skip
+                  "olmo2": Olmo2Config, "starcoder2": Starcoder2Config, "phi3": Phi3Config,
+                  "smollm3": SmolLM3Config, "ministral3": Ministral3Config, "qwen2_moe": Qwen2MoeConfig,
+                  "glm4_moe": Glm4MoeConfig, "gpt_oss": GptOssConfig}  # fmt: skip
 LAST_NORMS = {"opt": "model.decoder.final_layer_norm", "falcon": "transformer.ln_f",
               "persimmon": "model.final_layernorm", "phi": "model.final_layernorm"}  # fmt: skip
 
@@ -207,6 +256,8 @@ def new_model(config, rng):
             elif "embed" not in name:
                 values *= 1.2 / np.sqrt(parameter.shape[-1])  # fused experts have three dimensions
             parameter.copy_(torch.from_numpy(values))
+        for name, buffer in corrections(model).items():
+            buffer.copy_(torch.from_numpy(0.3 * rng.standard_normal(buffer.shape).astype(np.float32)))
         tokens = draw_tokens(config, rng)
         scale = MAX_LOGIT / model(tokens).logits.abs().max()
         for parameter in model.get_submodule(LAST_NORMS.get(kind, "model.norm")).parameters():
@@ -214,6 +265,11 @@ def new_model(config, rng):
         if model.lm_head.bias is not None:
             model.lm_head.bias.mul_(scale)
     return model, tokens
+
+
+def corrections(model):
+    """The tensors of a model that are no parameters: what routers add for the choice of experts alone."""
+    return {name: buffer for name, buffer in model.named_buffers() if name.endswith("correction_bias")}
 
 
 def norm_offset(kind):
@@ -243,7 +299,7 @@ def write_hugging_face(name, config, folder):
     model = model.to(DTYPES.get(suffix, torch.float32))
     model.save_pretrained(folder, max_shard_size="64KB" if name in SHARDED else "5GB")
     (folder / "generation_config.json").unlink(missing_ok=True)
-    if name not in WRITTEN_BY_TRANSFORMERS and config["model_type"] not in FAMILY_TYPES:
+    if name not in WRITTEN_BY_TRANSFORMERS and name.removesuffix("-bf16") not in GGUF_FAMILY_CONFIGS:
         names = {torch.float16: "float16", torch.bfloat16: "bfloat16", torch.float32: "float32"}
         text = json.dumps({**config, "torch_dtype": names[model.dtype]}, indent=2)
         (folder / "config.json").write_text(text + "\n")
@@ -251,6 +307,39 @@ def write_hugging_face(name, config, folder):
         file.chmod(0o644)
     read_back = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager")
     write_golden(folder, read_back.eval(), tokens)
+
+
+def split_mxfp4(values):
+    """[experts x out x in] as gpt-oss is published: the codes, two values a byte in their order, and the scales."""
+    packed = gguf.quants.quantize(np.ascontiguousarray(values), gguf.GGMLQuantizationType.MXFP4)
+    blocks = packed.reshape(*values.shape[:2], values.shape[2] // 32, 17)
+    scales, bytes_ = blocks[..., 0], blocks[..., 1:]
+    codes = np.concatenate([bytes_ & 0x0F, bytes_ >> 4], axis=-1)  # in the order of values
+    read_back = gguf.quants.dequantize(packed, gguf.GGMLQuantizationType.MXFP4).reshape(values.shape)
+    return codes[..., ::2] | (codes[..., 1::2] << 4), np.ascontiguousarray(scales), read_back
+
+
+def write_published_gpt_oss(name, config, folder):
+    """A Hugging Face folder with the experts in MXFP4, as openai/gpt-oss-20b has them; the rest is bf16."""
+    model, tokens = new_model(config, np.random.default_rng(seed_of(name)))
+    folder.mkdir(parents=True)
+    tensors = {}
+    with torch.no_grad():
+        for tensor, parameter in model.named_parameters():
+            if not tensor.endswith(("experts.gate_up_proj", "experts.down_proj")):
+                tensors[tensor] = parameter.to(torch.bfloat16).contiguous()
+                parameter.copy_(tensors[tensor].float())
+                continue
+            codes, scales, read_back = split_mxfp4(parameter.transpose(1, 2).numpy())
+            tensors[f"{tensor}_blocks"] = torch.from_numpy(codes)
+            tensors[f"{tensor}_scales"] = torch.from_numpy(scales)
+            parameter.copy_(torch.from_numpy(read_back).transpose(1, 2))
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    published = {**model.config.to_diff_dict(), "architectures": ["GptOssForCausalLM"], "dtype": "bfloat16",
+                 "quantization_config": {"quant_method": "mxfp4"}}  # fmt: skip
+    (folder / "config.json").write_text(json.dumps(published, indent=2, sort_keys=True) + "\n")
+    (folder / "model.safetensors").chmod(0o644)
+    write_golden(folder, model, tokens)
 
 
 def pieces(n):
@@ -278,7 +367,12 @@ GGUF_LAYER_NAMES = {
     "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output",
     "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm", "mlp.gate": "ffn_gate_inp",
     "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down", "mlp.c_fc": "ffn_up",
-    "mlp.c_proj": "ffn_down", "pre_feedforward_layernorm": "ffn_norm", "post_feedforward_layernorm": "post_ffw_norm",
+    "mlp.c_proj": "ffn_down", "self_attn.qkv_proj": "attn_qkv", "mlp.gate_up_proj": "ffn_up",
+    "mlp.router": "ffn_gate_inp", "mlp.shared_expert_gate": "ffn_gate_inp_shexp",
+    "mlp.shared_expert.gate_proj": "ffn_gate_shexp", "mlp.shared_expert.up_proj": "ffn_up_shexp",
+    "mlp.shared_expert.down_proj": "ffn_down_shexp", "mlp.shared_experts.gate_proj": "ffn_gate_shexp",
+    "mlp.shared_experts.up_proj": "ffn_up_shexp", "mlp.shared_experts.down_proj": "ffn_down_shexp",
+    "pre_feedforward_layernorm": "ffn_norm", "post_feedforward_layernorm": "post_ffw_norm",
 }  # fmt: skip
 # Where results are normed, this name means another norm.
 GGUF_POST_NORMS = {"post_attention_layernorm": "post_attention_norm"}
@@ -290,18 +384,23 @@ def gguf_name(name, kind=""):
     if name in fixed:
         return fixed[name]
     _, _, layer, rest = name.split(".", 3)
+    if rest == "self_attn.sinks":
+        return f"blk.{layer}.attn_sinks.weight"
+    if rest == "mlp.gate.e_score_correction_bias":
+        return f"blk.{layer}.exp_probs_b.bias"
     if rest.startswith("mlp.experts."):
-        return f"blk.{layer}.ffn_{rest.split('.')[-1].removesuffix('_proj')}_exps.weight"
+        operator, _, bias = rest.split(".")[-1].partition("_proj")
+        return f"blk.{layer}.ffn_{operator}_exps.{'bias' if bias else 'weight'}"
     operator, ending = rest.rsplit(".", 1)
     names = GGUF_LAYER_NAMES
-    if kind.startswith("gemma") or kind == "olmo2":
+    if kind.startswith("gemma") or kind in ("olmo2", "glm4_moe", "gpt_oss"):
         names = {**names, **GGUF_POST_NORMS}
     return f"blk.{layer}.{names[operator]}.{ending}"
 
 
 def rope_heads(name, config):
     """How many heads' rows GGUF's "llama" reorders in this tensor: pairs (i, i + d/2) become (2i, 2i + 1)."""
-    if config["model_type"] not in ("llama", "mixtral", "granite"):
+    if config["model_type"] not in ("llama", "mixtral", "granite", "smollm3", "ministral3"):
         return 0
     return {"q_proj": config["num_attention_heads"], "k_proj": config["num_key_value_heads"]}.get(
         name.split(".")[-2], 0
@@ -340,15 +439,41 @@ def llama3_rope_divisors(config):
 
 def split_gate_up(model):
     """Parameters by name; where experts' gate and up are one, they are two views."""
-    parameters = {}
+    parameters = corrections(model)
     for name, parameter in model.named_parameters():
-        if not name.endswith("gate_up_proj"):
+        if model.config.model_type == "gpt_oss" and ".experts." in name:  # [experts x in x out], gate and up in turn
+            if "_bias" not in name:
+                parameter = parameter.transpose(1, 2)
+            if "gate_up" in name:
+                parameters[name.replace("gate_up", "gate")] = parameter[:, ::2]
+                parameters[name.replace("gate_up", "up")] = parameter[:, 1::2]
+            else:
+                parameters[name] = parameter
+            continue
+        if not name.endswith("experts.gate_up_proj"):
             parameters[name] = parameter
             continue
         half = parameter.shape[1] // 2
         parameters[name.replace("gate_up", "gate")] = parameter[:, :half]
         parameters[name.replace("gate_up", "up")] = parameter[:, half:]
     return parameters
+
+
+def write_rope_scaling(w, rope, context):
+    """As convert_hf_to_gguf.py does."""
+    kind = rope.get("rope_type")
+    original = rope.get("original_max_position_embeddings")
+    if kind == "yarn":
+        w.add_rope_scaling_type(gguf.RopeScalingType.YARN)
+        w.add_rope_scaling_factor(rope["factor"])
+        w.add_rope_scaling_orig_ctx_len(original)
+        w.add_rope_scaling_yarn_beta_fast(rope["beta_fast"])
+        w.add_rope_scaling_yarn_beta_slow(rope["beta_slow"])
+    if kind == "longrope":
+        w.add_rope_scaling_orig_ctx_len(original)
+        w.add_rope_scaling_attn_factors(float(np.sqrt(1 + np.log(context / original) / np.log(original))))
+        for name in ("long", "short"):
+            w.add_tensor(f"rope_factors_{name}.weight", np.array(rope[f"{name}_factor"], dtype=np.float32))
 
 
 def write_gguf_file(path, model, config, encoding, split):
@@ -367,17 +492,25 @@ def write_gguf_file(path, model, config, encoding, split):
     w.add_feed_forward_length(config["intermediate_size"])
     w.add_head_count(config["num_attention_heads"])
     w.add_head_count_kv(config["num_key_value_heads"])
+    if model_type == "gpt_oss":
+        w.add_expert_feed_forward_length(config["intermediate_size"])
     if model_type != "starcoder2":
         w.add_layer_norm_rms_eps(config["rms_norm_eps"])
-    rope = config.get("rope_parameters", {}).get("full_attention", config)
+    rope = config.get("rope_parameters", config)
+    rope = rope.get("full_attention", rope)
     w.add_rope_freq_base(rope["rope_theta"])
+    write_rope_scaling(w, rope, config["max_position_embeddings"])
     for key, value in GGUF_KEYS.get(arch, {}).items():
-        {int: w.add_uint32, float: w.add_float32, str: w.add_string}[type(value)](f"{arch}.{key}", value)
+        write = {int: w.add_uint32, float: w.add_float32, str: w.add_string, bool: w.add_bool}[type(value)]
+        write(f"{arch}.{key}", value)
     w.add_vocab_size(config["vocab_size"])
     if config["model_type"] in GGUF_MIXTURES:
-        w.add_expert_count(config.get("num_local_experts", config.get("num_experts")))
+        w.add_expert_count(next(config[key] for key in ("num_local_experts", "num_experts", "n_routed_experts")
+                                if key in config))
         w.add_expert_used_count(config["num_experts_per_tok"])
         w.add_key_length(config.get("head_dim", config["hidden_size"] // config["num_attention_heads"]))
+        if "head_dim" in config:
+            w.add_value_length(config["head_dim"])
         if "moe_intermediate_size" in config:
             w.add_expert_feed_forward_length(config["moe_intermediate_size"])
     elif "head_dim" in config:
@@ -404,7 +537,9 @@ def write_gguf_file(path, model, config, encoding, split):
         theirs = gguf_name(name, model_type)
         if theirs.endswith("norm.weight"):
             values = values + np.float32(norm_offset(model_type))
-        own = kind if values.ndim >= 2 and "ffn_gate_inp" not in theirs else gguf.GGMLQuantizationType.F32
+        is_matrix = values.ndim >= 2 and "ffn_gate_inp" not in theirs and not theirs.endswith(".bias")
+        own = kind if is_matrix else gguf.GGMLQuantizationType.F32
+        values = values[0] if "gate_inp_shexp" in theirs else values
         packed = values if own == gguf.GGMLQuantizationType.F32 else gguf.quants.quantize(values, own)
         w.add_tensor(theirs, packed, raw_dtype=own)
     w.write_header_to_file()
@@ -428,7 +563,7 @@ def read_gguf(folder, model, config):
             heads = rope_heads(name, config)
             values = deinterleave(values, heads) if heads else values
             parameter.copy_(torch.from_numpy(np.ascontiguousarray(values)))
-    assert set(found) <= {"rope_freqs.weight"}
+    assert set(found) <= {"rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"}
 
 
 def write_gguf(name, config, encoding, folder):
@@ -456,12 +591,14 @@ def main():
     for name, config in HUGGING_FACE.items():
         make(name, write_hugging_face, config)
     for name, config in GGUF_FAMILY_CONFIGS.items():
-        make(f"{name}-bf16", write_hugging_face, config)
+        if name not in GGUF_ONCE:
+            make(f"{name}-bf16", write_hugging_face, config)
+    make("gpt-oss-mxfp4", write_published_gpt_oss, GGUF_FAMILY_CONFIGS["gpt-oss"])
     for arch, config in GGUF_CONFIGS.items():
         for encoding in GGUF_ENCODINGS:
             make(f"gguf-{arch}-{encoding.lower()}", write_gguf, config, encoding)
     for name, config in GGUF_FAMILY_CONFIGS.items():
-        for encoding in ["F32", "Q5_1"]:
+        for encoding in ["F32"] if name in GGUF_ONCE else ["F32", "Q5_1"]:
             make(f"gguf-{name}-{encoding.lower()}", write_gguf, config, encoding)
     for name, config in GGUF_MIXTURE_CONFIGS.items():
         for encoding in ["F32", "Q8_0"]:

@@ -7,7 +7,7 @@ namespace tierd {
 namespace {
 
 TEST_F(CudaGolden, SayWhatTheCpuSays) {
-  for (const std::string& model : golden_names()) {
+  for (const std::string& model : golden_runs()) {
     SCOPED_TRACE(model);
     std::printf("%s\n", model.c_str());
     Config base = golden_config(model);

@@ -133,15 +133,19 @@ TEST_F(CudaSteps, ElementByElement) {
       4);
   EXPECT_EQ(run(StepKind::clip, [](StepArgs& s) { s.threshold = 1.5F; }),
             expected([&](float& out, uint32_t, uint32_t) { out = std::clamp(out, -1.5F, 1.5F); }));
+  expect_all_near(run(StepKind::temper, [](StepArgs& s) { s.factor = 0.5F, s.span = 3; }),
+                  expected([&](float& out, uint32_t i, uint32_t) {
+                    out *= 1 + 0.5F * std::log(1 + std::floor(static_cast<float>(kInfo[i].position) / 3.0F));
+                  }));
   for (const Activation f : {Activation::silu, Activation::relu, Activation::relu_squared, Activation::gelu,
-                             Activation::gelu_tanh}) {
-    const auto choose = [&](StepArgs& s) {
-      s.activation = f, s.threshold = f == Activation::relu ? 0.5F : 0;
-    };
-    const float threshold = f == Activation::relu ? 0.5F : 0;
-    expect_all_near(run(StepKind::activate, choose), expected([&](float& out, uint32_t i, uint32_t c) {
-                      scalar().activate(f, threshold, &x[i * kLine + c], nullptr, 1, &out);
-                    }));
+                             Activation::gelu_tanh, Activation::swiglu_oai}) {
+    const float threshold = has_threshold(f) ? 0.5F : 0;
+    const auto choose = [&](StepArgs& s) { s.activation = f, s.threshold = threshold; };
+    if (f != Activation::swiglu_oai) {
+      expect_all_near(run(StepKind::activate, choose), expected([&](float& out, uint32_t i, uint32_t c) {
+                        scalar().activate(f, threshold, &x[i * kLine + c], nullptr, 1, &out);
+                      }));
+    }
     expect_all_near(run(StepKind::activate_mul, choose), expected([&](float& out, uint32_t i, uint32_t c) {
                       scalar().activate(f, threshold, &x[i * kLine + c], &x[i * kLine + 150 + c], 1, &out);
                     }));
@@ -156,7 +160,7 @@ TEST_F(CudaSteps, RotateHeads) {
     const DeviceArray<float> out(x);
     StepArgs step = args(out, out);
     step.column = 16, step.width = 40;
-    ASSERT_EQ(rope({step, turning.get(), 3, 10, interleaved}, stream()), cudaSuccess);
+    ASSERT_EQ(rope({step, turning.get(), 3, 10, interleaved, 1.5F}, stream()), cudaSuccess);
     std::vector<float> expected = x;
     for (uint32_t i = 0; i < kRows; ++i) {
       for (uint32_t head = 0; head < 4; ++head) {
@@ -166,8 +170,8 @@ TEST_F(CudaSteps, RotateHeads) {
           float& b = interleaved ? v[2 * j + 1] : v[j + 3];
           const double angle = static_cast<float>(kInfo[i].position) * frequencies[j];
           const double turned = a * std::cos(angle) - b * std::sin(angle);
-          b = static_cast<float>(b * std::cos(angle) + a * std::sin(angle));
-          a = static_cast<float>(turned);
+          b = static_cast<float>(1.5 * (b * std::cos(angle) + a * std::sin(angle)));
+          a = static_cast<float>(1.5 * turned);
         }
       }
     }
@@ -176,24 +180,49 @@ TEST_F(CudaSteps, RotateHeads) {
 }
 
 TEST_F(CudaSteps, RouteAsTheCpuChooses) {
-  for (const bool sum_to_one : {false, true}) {
-    const std::vector<float> x = draw(kRows * kLine), w = draw(13 * kWidth);
+  const std::vector<float> c = draw(12), bias = draw(12);
+  const DeviceArray<float> correction(c), biases(bias);
+  for (const ExpertChoice& routing :
+       {ExpertChoice{.picks = 4}, ExpertChoice{.picks = 4, .sum_to_one = true},
+        ExpertChoice{
+            .score = RouterScore::sigmoid, .picks = 3, .sum_to_one = true, .scale = 2.5F, .correction = 1},
+        ExpertChoice{.picks = 2, .groups = 4, .groups_used = 2},
+        ExpertChoice{
+            .score = RouterScore::sigmoid, .picks = 5, .groups = 3, .groups_used = 2, .group_best = 2}}) {
+    const std::vector<float> x = draw(kRows * kLine), w = draw(12 * kWidth);
     const DeviceArray<float> in(x), weight(w), out(std::vector<float>(kRows * kLine));
+    const bool corrects = routing.correction != kNoTensor;
     StepArgs step = args(in, out);
-    step.width = 13, step.weight = weight.get();
-    ASSERT_EQ(route({step, kWidth, 4, sum_to_one}, stream()), cudaSuccess);
+    step.width = 12, step.weight = weight.get(), step.bias = corrects ? biases.get() : nullptr;
+    ASSERT_EQ(route({step, kWidth, routing, corrects ? correction.get() : nullptr}, stream()), cudaSuccess);
     const std::vector<float> got = out.read();
     for (uint32_t i = 0; i < kRows; ++i) {
-      std::vector<float> scores(13);
-      for (uint32_t e = 0; e < 13; ++e) {
-        double sum = 0;
-        for (uint32_t c = 0; c < kWidth; ++c) sum += double{w[e * kWidth + c]} * x[i * kLine + c];
+      std::vector<float> scores(12);
+      for (uint32_t e = 0; e < 12; ++e) {
+        double sum = corrects ? bias[e] : 0;
+        for (uint32_t n = 0; n < kWidth; ++n) sum += double{w[e * kWidth + n]} * x[i * kLine + n];
         scores[e] = static_cast<float>(sum);
       }
-      choose_experts(scores, 4, sum_to_one);
-      for (uint32_t e = 0; e < 13; ++e) EXPECT_NEAR(got[i * kLine + e], scores[e], 1e-5);
+      choose_experts(scores, routing, corrects ? c.data() : nullptr);
+      for (uint32_t e = 0; e < 12; ++e) EXPECT_NEAR(got[i * kLine + e], scores[e], 1e-5);
     }
   }
+}
+
+TEST_F(CudaSteps, AGateMultipliesARow) {
+  const std::vector<float> x = draw(kRows * kLine), y = draw(kRows * kLine), w = draw(kWidth);
+  const DeviceArray<float> in(x), weight(w), out(y);
+  StepArgs step = args(in, out);
+  step.weight = weight.get();
+  ASSERT_EQ(gate(step, stream()), cudaSuccess);
+  std::vector<float> expected = y;
+  for (uint32_t i = 0; i < kRows; ++i) {
+    double product = 0;
+    for (uint32_t c = 0; c < kWidth; ++c) product += double{x[i * kLine + c]} * w[c];
+    for (uint32_t c = 0; c < kWidth; ++c)
+      expected[i * kLine + c] *= static_cast<float>(1 / (1 + std::exp(-product)));
+  }
+  expect_all_near(out.read(), expected);
 }
 
 TEST_F(CudaSteps, PlaceWhatWasTaken) {
@@ -293,6 +322,7 @@ TEST_F(CudaSteps, ABlockOfATransferLandsInItsPlaces) {
 
 struct Shape {
   uint32_t head_dim, heads, kv_heads, window;
+  bool sinks = false;
 };
 class CudaAttention : public KernelTest, public testing::WithParamInterface<Shape> {};
 
@@ -300,6 +330,8 @@ TEST_P(CudaAttention, IsWhatTheScalarKernelSays) {
   const Shape shape = GetParam();
   constexpr uint32_t kContext = 90, kSequences = 2;
   const uint32_t kv_dim = shape.kv_heads * shape.head_dim, width = shape.heads * shape.head_dim + 2 * kv_dim;
+  const std::vector<float> sink_values = draw(shape.heads, 3);
+  const DeviceArray<float> sinks(sink_values);
   for (const KvEncoding encoding : {KvEncoding::f16, KvEncoding::f32}) {
     const ScoreShape score = {.scale = 1 / std::sqrt(static_cast<float>(shape.head_dim)),
                               .cap = encoding == KvEncoding::f16 ? 0.0F : 0.7F};
@@ -337,6 +369,7 @@ TEST_P(CudaAttention, IsWhatTheScalarKernelSays) {
                         .window = shape.window,
                         .scale = score.scale,
                         .cap = score.cap,
+                        .sinks = shape.sinks ? sinks.get() : nullptr,
                         .in = in.get(),
                         .out = out.get(),
                         .ld_in = width,
@@ -351,9 +384,11 @@ TEST_P(CudaAttention, IsWhatTheScalarKernelSays) {
         for (uint32_t head = 0; head < shape.heads; ++head) {
           const uint64_t base =
               uint64_t{s} * kContext * kv_dim + head / (shape.heads / shape.kv_heads) * shape.head_dim;
+          ScoreShape with_sink = score;
+          if (shape.sinks) with_sink.sink = sink_values[head];
           kernels_by_name("scalar")->attend_f32(x.data() + s * width + head * shape.head_dim, k.data() + base,
-                                                v.data() + base, kv_dim, first, last, shape.head_dim, score,
-                                                scratch.data(), expected.data());
+                                                v.data() + base, kv_dim, first, last, shape.head_dim,
+                                                with_sink, scratch.data(), expected.data());
           for (uint32_t c = 0; c < shape.head_dim; ++c)
             ASSERT_NEAR(got[s * width + head * shape.head_dim + c], expected[c], 2e-5)
                 << "position " << position << ", head " << head << ", value " << c;
@@ -364,7 +399,7 @@ TEST_P(CudaAttention, IsWhatTheScalarKernelSays) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, CudaAttention,
-                         testing::Values(Shape{8, 4, 2, 0}, Shape{20, 2, 1, 0}, Shape{64, 3, 3, 16},
+                         testing::Values(Shape{8, 4, 2, 0}, Shape{20, 2, 1, 0}, Shape{64, 3, 3, 16, true},
                                          Shape{80, 2, 2, 0}, Shape{128, 4, 1, 33}, Shape{256, 1, 1, 0},
                                          Shape{320, 1, 1, 0}),
                          [](const auto& test) { return "HeadsOf" + std::to_string(test.param.head_dim); });

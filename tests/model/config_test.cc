@@ -4,7 +4,6 @@
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <numbers>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -90,11 +89,36 @@ TEST(Config, RefusesWhatCannotBe) {
       {"expert weights are normalized, but the model has no experts",
        [](auto& c) { c.expert_weights_sum_to_one = true; }},
       {"experts in all layers is 200000", [](auto& c) { c.n_experts = 100000; }},
-      {"the feed-forward network of this mixture is not supported; expected experts with a gate, without "
-       "biases, after attention",
+      {"the feed-forward network of this mixture is not supported; expected experts with a gate, after "
+       "attention",
        [](auto& c) { c.n_experts = 4, c.experts_per_token = 2, c.gated = false; }},
       {"q and k have a norm over all heads, but the norm of q and k is off",
        [](auto& c) { c.qk_norm_wide = true; }},
+      {"layer 2 has one network in place of experts, expected layers below 2 in order",
+       [](auto& c) { c.n_experts = 4, c.experts_per_token = 2, c.dense_layers = {2}, c.dense_d_ff = 8; }},
+      {"the width of networks in place of experts is 0",
+       [](auto& c) { c.n_experts = 4, c.experts_per_token = 2, c.dense_layers = {0}; }},
+      {"the number of layers without experts is 2",
+       [](auto& c) {
+         c.n_experts = 4, c.experts_per_token = 2, c.dense_layers = {0, 1}, c.dense_d_ff = 8;
+       }},
+      {"networks beside experts are set, but the model has no experts", [](auto& c) { c.shared_d_ff = 8; }},
+      {"4 experts in 3 groups",
+       [](auto& c) {
+         c.n_experts = 4, c.experts_per_token = 2, c.expert_groups = 3, c.expert_groups_used = 1;
+       }},
+      {"the number of experts for a token is 3, expected 1 to 2",
+       [](auto& c) {
+         c.n_experts = 4, c.experts_per_token = 3, c.expert_groups = 2, c.expert_groups_used = 1;
+       }},
+      {"layer 1 has no rotary positions, expected layers below 2 in order",
+       [](auto& c) {
+         c.unturned_layers = {1, 1};
+       }},
+      {"the growth of queries is -1", [](auto& c) { c.query_growth = -1; }},
+      {"the span of the growth of queries is 0", [](auto& c) { c.query_growth = 1; }},
+      {"swiglu_oai is set, but the feed-forward network has no gate",
+       [](auto& c) { c.activation = Activation::swiglu_oai, c.gated = false; }},
       {"clipped at -1", [](auto& c) { c.qkv_clip = -1; }},
       {"has a bias, expected none", [](auto& c) { c.tied_embeddings = c.head_bias = true; }},
   };
@@ -159,7 +183,8 @@ TEST(Config, OnlyTheFirstValuesOfAHeadTurn) {
   ModelConfig narrow = c;
   narrow.head_dim = c.rope.dim;
   narrow.rope.dim = 0;
-  EXPECT_EQ(rope_frequencies(c), rope_frequencies(narrow));
+  EXPECT_EQ(rope_frequencies(c.rope, c.rotary_dim(), 64),
+            rope_frequencies(narrow.rope, narrow.rotary_dim(), 64));
 }
 
 TEST(Config, RequiresWhatAnOptHas) {
@@ -176,43 +201,6 @@ TEST(Config, RequiresWhatAnOptHas) {
   EXPECT_NE(find(specs, "out_norm.bias"), nullptr);
   EXPECT_EQ(find(specs, "layers.0.gate"), nullptr);
   EXPECT_EQ(find(specs, "head"), nullptr);
-}
-
-TEST(RopeFrequencies, FallGeometrically) {
-  const auto f = rope_frequencies(small_llama());
-  ASSERT_EQ(f.size(), 4u);
-  EXPECT_FLOAT_EQ(f[0], 1.0f);
-  EXPECT_FLOAT_EQ(f[1], 0.1f);
-  EXPECT_FLOAT_EQ(f[3], 0.001f);
-}
-
-TEST(RopeFrequencies, LinearScalingDividesAll) {
-  ModelConfig c = small_llama();
-  c.rope.scaling = RopeScaling::linear;
-  c.rope.factor = 4;
-  EXPECT_FLOAT_EQ(rope_frequencies(c)[0], 0.25f);
-  EXPECT_FLOAT_EQ(rope_frequencies(c)[3], 0.00025f);
-}
-
-TEST(RopeFrequencies, Llama3KeepsShortStretchesLongAndBlendsBetween) {
-  ModelConfig c = small_llama();
-  c.rope.scaling = RopeScaling::llama3;
-  c.rope.factor = 8;
-  c.rope.original_context = 100;  // wavelengths 6.3, 62.8, 628, 6283; kept below 25, stretched above 100
-  const auto f = rope_frequencies(c);
-  EXPECT_FLOAT_EQ(f[0], 1.0f);
-  const double smooth = (100 / (20 * std::numbers::pi) - 1) / 3;
-  EXPECT_FLOAT_EQ(f[1], static_cast<float>((1 - smooth) * 0.1 / 8 + smooth * 0.1));
-  EXPECT_FLOAT_EQ(f[2], 0.01f / 8);
-  EXPECT_FLOAT_EQ(f[3], 0.001f / 8);
-}
-
-TEST(RopeFrequencies, DivisorsOfTheFileApply) {
-  ModelConfig c = small_llama();
-  c.rope.divisors = {1, 2, 4, 8};
-  const auto f = rope_frequencies(c);
-  EXPECT_FLOAT_EQ(f[0], 1.0f);
-  EXPECT_FLOAT_EQ(f[2], 0.0025f);
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ void compare(const fs::path& folder) {
 
   const auto source = open_source(model_of(folder));
   ASSERT_TRUE(source.ok()) << source.error().line();
-  auto model = Reference::load(**source);
+  auto model = Reference::load(**source, static_cast<uint32_t>(tokens.size()));
   ASSERT_TRUE(model.ok()) << model.error().line();
   const size_t vocab_size = model->config().vocab_size;
   ASSERT_EQ(expected.size(), tokens.size() * vocab_size);

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <numeric>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -44,6 +46,10 @@ float activate(Activation activation, float threshold, float x) {
       return x > 0 ? x * x : 0.0f;
     case Activation::gelu:
       return 0.5f * x * (1.0f + std::erf(x / std::numbers::sqrt2_v<float>));
+    case Activation::swiglu_oai: {
+      const float m = std::min(x, threshold);
+      return m / (1.0f + std::exp(-1.702f * m));
+    }
     case Activation::gelu_tanh: {
       const float scale = std::sqrt(2.0f * std::numbers::inv_pi_v<float>);
       return 0.5f * x * (1.0f + std::tanh(scale * (x + 0.044715f * x * x * x)));
@@ -72,7 +78,7 @@ void normalize(Norm kind, float eps, std::span<const float> weight, std::span<co
 
 }  // namespace
 
-Result<Reference> Reference::load(const TensorSource& source) {
+Result<Reference> Reference::load(const TensorSource& source, uint32_t context) {
   const ModelConfig& c = source.config();
   Reference model(c);
   const auto read = [&](const std::string& name, Tensor& tensor) -> Status {
@@ -104,29 +110,44 @@ Result<Reference> Reference::load(const TensorSource& source) {
     TIERD_TRY(read_pair(prefix + "attn_post_norm", layer.attn_post_norm));
     TIERD_TRY(read_pair(prefix + "ffn_post_norm", layer.ffn_post_norm));
     layer.window = c.window_of(i);
+    layer.turns = c.turns(i);
     layer.turns_locally = c.turns_locally(i);
+    TIERD_TRY(read(prefix + "sinks", layer.sinks));
     const auto read_ffn = [&](const std::string& of, FeedForward& ffn) -> Status {
       TIERD_TRY(read_pair(of + "gate", ffn.gate));
       TIERD_TRY(read_pair(of + "up", ffn.up));
       return read_pair(of + "down", ffn.down);
     };
     TIERD_TRY(read_ffn(prefix, layer.ffn));
-    TIERD_TRY(read(prefix + "router", layer.router));
-    layer.experts.resize(c.n_experts);
-    for (uint32_t e = 0; e < c.n_experts; ++e)
-      TIERD_TRY(read_ffn(fmt::format("{}experts.{}.", prefix, e), layer.experts[e]));
+    TIERD_TRY(read_ffn(prefix + "shared.", layer.shared));
+    TIERD_TRY(read(prefix + "shared_gate", layer.shared_gate));
+    TIERD_TRY(read_pair(prefix + "router", layer.router));
+    TIERD_TRY(read(prefix + "router.correction", layer.correction));
+    FeedForward biases;  // of all experts
+    TIERD_TRY(read_ffn(prefix + "experts.", biases));
+    layer.experts.resize(c.has_experts(i) ? c.n_experts : 0);
+    for (uint32_t e = 0; e < layer.experts.size(); ++e) {
+      FeedForward& expert = layer.experts[e];
+      TIERD_TRY(read_ffn(fmt::format("{}experts.{}.", prefix, e), expert));
+      for (const auto of : {&FeedForward::gate, &FeedForward::up, &FeedForward::down}) {
+        const Tensor& all = (biases.*of).bias;
+        const size_t width = all.size() / c.n_experts;
+        (expert.*of).bias.assign(all.begin() + e * width, all.begin() + (e + 1) * width);
+      }
+    }
   }
   TIERD_TRY(read_pair("out_norm", model.out_norm_));
   TIERD_TRY(read_pair("head", model.head_));
 
-  if (c.position != PositionKind::learned) model.frequencies_ = rope_frequencies(c);
-  if (c.local_theta != 0) model.local_frequencies_ = local_rope_frequencies(c);
+  const auto frequencies = [&](const Rope& rope) {
+    return rope_frequencies(rope, c.rotary_dim(), context != 0 ? context : c.context_length);
+  };
+  if (c.position != PositionKind::learned) model.frequencies_ = frequencies(c.rope);
+  if (c.local_theta != 0) model.local_frequencies_ = frequencies(local_rope(c));
   model.x_.resize(c.d_model);
   model.normed_.resize(c.d_model);
   model.q_.resize(c.q_dim());
   model.mixed_.resize(c.q_dim());
-  model.hidden_.resize(c.d_ff);
-  model.up_.resize(c.d_ff);
   model.delta_.resize(c.d_model);
   model.routing_.resize(c.n_experts);
   model.expert_.resize(c.d_model);
@@ -147,7 +168,7 @@ std::span<const float> Reference::forward(uint32_t token, uint32_t position) {
     attended_ = delta_;
     if (!config_.parallel) add_result(layer.attn_post_norm, attended_);
     if (config_.ffn_norm || !config_.attn_norm) normalize(layer.ffn_norm);
-    if (config_.is_mixture()) {
+    if (!layer.experts.empty()) {
       mixture(layer);
     } else {
       feed_forward(layer.ffn, delta_);
@@ -200,10 +221,14 @@ void Reference::attention(Layer& layer, uint32_t position) {
       for (float& value : part) value = std::clamp(value, -config_.qkv_clip, config_.qkv_clip);
     }
   }
-  if (config_.position != PositionKind::learned) {
+  if (layer.turns) {
     const std::vector<float>& frequencies = layer.turns_locally ? local_frequencies_ : frequencies_;
     rotate(frequencies, q_, position);
     rotate(frequencies, k, position);
+  }
+  if (config_.query_growth != 0) {
+    const float spans = std::floor(static_cast<float>(position) / static_cast<float>(config_.growth_span));
+    for (float& value : q_) value *= 1 + config_.query_growth * std::log(1 + spans);
   }
 
   attend(layer, position);
@@ -222,8 +247,9 @@ void Reference::attend(const Layer& layer, uint32_t position) {
       config_.attention_scale != 0 ? config_.attention_scale : 1.0f / std::sqrt(static_cast<float>(head_dim));
   const float cap = config_.attention_cap;
 
-  scores_.resize(position + 1 - first);
+  const uint32_t positions = position + 1 - first;
   for (uint32_t h = 0; h < config_.n_heads; ++h) {
+    scores_.resize(positions);
     const float* q = &q_[h * head_dim];
     const uint64_t kv_head = uint64_t{h / heads_per_kv} * head_dim;
     for (uint32_t p = first; p <= position; ++p) {
@@ -232,6 +258,7 @@ void Reference::attend(const Layer& layer, uint32_t position) {
       for (uint32_t i = 0; i < head_dim; ++i) sum += q[i] * k[i];
       scores_[p - first] = cap == 0 ? sum * scale : cap * std::tanh(sum * scale / cap);
     }
+    if (!layer.sinks.empty()) scores_.push_back(layer.sinks[h]);
     softmax(scores_);
     float* mixed = &mixed_[h * head_dim];
     std::fill(mixed, mixed + head_dim, 0.0f);
@@ -242,15 +269,38 @@ void Reference::attend(const Layer& layer, uint32_t position) {
   }
 }
 
-// Adds the results of the experts with the largest probabilities, each times its probability; among equal
-// ones those with the lowest numbers.
+// Returns the experts' scores for the choice; those of groups that are not used are lowest.
+std::vector<float> Reference::ranks(const Layer& layer) const {
+  std::vector<float> ranks = routing_;
+  for (size_t e = 0; e < layer.correction.size(); ++e) ranks[e] += layer.correction[e];
+  if (config_.expert_groups == 0) return ranks;
+  const uint32_t size = config_.n_experts / config_.expert_groups;
+  std::vector<std::pair<float, uint32_t>> groups;
+  for (uint32_t g = 0; g < config_.expert_groups; ++g) {
+    std::vector<float> best(ranks.begin() + g * size, ranks.begin() + (g + 1) * size);
+    std::sort(best.rbegin(), best.rend());
+    groups.emplace_back(-std::accumulate(best.begin(), best.begin() + config_.group_best, 0.0f), g);
+  }
+  std::sort(groups.begin(), groups.end());
+  for (uint32_t g = config_.expert_groups_used; g < groups.size(); ++g)
+    std::fill_n(ranks.begin() + groups[g].second * size, size, -std::numeric_limits<float>::infinity());
+  return ranks;
+}
+
+// Adds the results of the experts with the largest scores, each times its weight, among equal ones those with
+// the lowest numbers, and that of the network beside them.
 void Reference::mixture(const Layer& layer) {
-  matmul(layer.router, {}, normed_, routing_);
-  softmax(routing_);
+  matmul(layer.router.weight, layer.router.bias, normed_, routing_);
+  if (config_.router_score == RouterScore::softmax) {
+    softmax(routing_);
+  } else {
+    for (float& score : routing_) score = 1.0f / (1.0f + std::exp(-score));
+  }
+  const std::vector<float> order = ranks(layer);
   std::vector<uint32_t> experts(config_.n_experts);
   std::iota(experts.begin(), experts.end(), 0);
   std::stable_sort(experts.begin(), experts.end(),
-                   [&](uint32_t a, uint32_t b) { return routing_[a] > routing_[b]; });
+                   [&](uint32_t a, uint32_t b) { return order[a] > order[b]; });
   experts.resize(config_.experts_per_token);
   float sum = 0;
   for (const uint32_t e : experts) sum += routing_[e];
@@ -259,8 +309,16 @@ void Reference::mixture(const Layer& layer) {
   for (const uint32_t e : experts) {
     const float weight = config_.expert_weights_sum_to_one ? routing_[e] / sum : routing_[e];
     feed_forward(layer.experts[e], expert_);
-    for (size_t i = 0; i < delta_.size(); ++i) delta_[i] += weight * expert_[i];
+    for (size_t i = 0; i < delta_.size(); ++i) delta_[i] += weight * config_.expert_scale * expert_[i];
   }
+  if (layer.shared.up.weight.empty()) return;
+  feed_forward(layer.shared, expert_);
+  float gate = 1;
+  if (!layer.shared_gate.empty()) {
+    matmul(layer.shared_gate, {}, normed_, std::span(&gate, 1));
+    gate = 1.0f / (1.0f + std::exp(-gate));
+  }
+  for (size_t i = 0; i < delta_.size(); ++i) delta_[i] += gate * expert_[i];
 }
 
 // out = down(act(gate x) * up x), or down(act(up x)), of the normed x
@@ -268,10 +326,14 @@ void Reference::feed_forward(const FeedForward& ffn, std::span<float> out) {
   const auto activated = [&](float x) {
     return activate(config_.activation, config_.activation_threshold, x);
   };
+  up_.resize(ffn.up.weight.size() / normed_.size());
+  hidden_.resize(up_.size());
   matmul(ffn.up.weight, ffn.up.bias, normed_, up_);
   if (config_.gated) {
     matmul(ffn.gate.weight, ffn.gate.bias, normed_, hidden_);
+    const float most = config_.activation_threshold;
     for (size_t i = 0; i < hidden_.size(); ++i) {
+      if (config_.activation == Activation::swiglu_oai) up_[i] = 1 + std::clamp(up_[i], -most, most);
       hidden_[i] = activated(hidden_[i]) * up_[i];
     }
   } else {
@@ -308,8 +370,8 @@ void Reference::rotate(std::span<const float> frequencies, std::span<float> head
       float& a = heads[head + (interleaved ? 2 * i : i)];
       float& b = heads[head + (interleaved ? 2 * i + 1 : i + half)];
       const float rotated = a * cosine - b * sine;
-      b = a * sine + b * cosine;
-      a = rotated;
+      b = (a * sine + b * cosine) * config_.rope.magnitude;
+      a = rotated * config_.rope.magnitude;
     }
   }
 }

@@ -14,8 +14,9 @@ namespace tierd {
 
 class Reference {
  public:
-  // Reads and dequantizes all weights: 4 bytes a parameter. Errors: those of TensorSource::read.
-  static Result<Reference> load(const TensorSource& source);
+  // Reads and dequantizes all weights: 4 bytes a parameter. `context`: the positions of the run; 0: as many
+  // as the model has. Errors: those of TensorSource::read.
+  static Result<Reference> load(const TensorSource& source, uint32_t context = 0);
 
   // Returns the logits [vocab_size] after `token` at `position`, valid until the next call. Positions are
   // consecutive from 0; an earlier position discards everything after it. `token` is below vocab_size,
@@ -50,10 +51,15 @@ class Reference {
     NormWeights ffn_norm;        // empty if the FFN shares attn_norm
     NormWeights attn_post_norm;  // [d_model], empty if the model has none
     NormWeights ffn_post_norm;
+    Tensor sinks;         // [n_heads], empty if the model has none
     uint32_t window = 0;  // positions attended to; 0: all
+    bool turns = true;
     bool turns_locally = false;
-    FeedForward ffn;                   // empty in a mixture
-    Tensor router;                     // [n_experts x d_model], of a mixture
+    FeedForward ffn;                   // empty in a layer with experts
+    FeedForward shared;                // beside experts
+    Tensor shared_gate;                // [d_model]
+    Linear router;                     // [n_experts x d_model], of a layer with experts
+    Tensor correction;                 // [n_experts]
     std::vector<FeedForward> experts;  // [n_experts]
     Tensor keys;                       // [positions x n_kv_heads * head_dim], rotated
     Tensor values;                     // [positions x n_kv_heads * head_dim]
@@ -64,6 +70,7 @@ class Reference {
   void embed(uint32_t token, uint32_t position);
   void attention(Layer& layer, uint32_t position);                        // normed_ -> delta_
   void feed_forward(const FeedForward& ffn, std::span<float> out);        // of normed_
+  std::vector<float> ranks(const Layer& layer) const;                     // of routing_
   void mixture(const Layer& layer);                                       // normed_ -> delta_
   void normalize(const NormWeights& norm);                                // x_ -> normed_
   void normalize_heads(const NormWeights& norm, std::span<float> heads);  // in place, each or all at once

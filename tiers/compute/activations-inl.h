@@ -93,6 +93,18 @@ HWY_INLINE void map16(F f, const float* x, const float* factor, uint32_t n, floa
   }
 }
 
+// See Activation::swiglu_oai.
+HWY_INLINE void swiglu_oai(float threshold, const float* x, const float* up, uint32_t n, float* out) {
+  constexpr float kGain = 1.702F;
+  const Lanes16 most = set16(threshold), least = set16(-threshold);
+  for (uint32_t i = 0; i < n; i += kLanes16) {
+    const Lanes16 m = min16(load_up_to_16(x + i, n - i), most);
+    const Lanes16 factor = max16(min16(load_up_to_16(up + i, n - i), most), least);
+    const Lanes16 y = gated16(m, mul16(set16(kGain), m));
+    store_up_to_16(mul16(y, add16(set16(1), factor)), out + i, n - i);
+  }
+}
+
 void activate(Activation f, float threshold, const float* x, const float* factor, uint32_t n, float* out) {
   switch (f) {
     case Activation::silu:
@@ -122,6 +134,8 @@ void activate(Activation f, float threshold, const float* x, const float* factor
             return gated16(v, mul16(set16(scale), fma16(set16(0.044715f), cube, v)));
           },
           x, factor, n, out);
+    case Activation::swiglu_oai:
+      return swiglu_oai(threshold, x, factor, n, out);
   }
 }
 

@@ -34,20 +34,21 @@ HWY_INLINE float dot(const float* q, const T* k, uint32_t n) {
   return sum16(sum);
 }
 
-// scores -> exp(score - largest); returns their sum.
-HWY_INLINE float exponentials(float* scores, uint32_t n) {
+// scores -> exp(score - largest); returns their sum, with that of the sink.
+HWY_INLINE float exponentials(float* scores, uint32_t n, float sink) {
   Lanes16 largest = set16(scores[0]);
   uint32_t i = 0;
   for (; i + kLanes16 <= n; i += kLanes16) largest = max16(largest, load16(scores + i));
   float top = largest16(largest);
   for (; i < n; ++i) top = scores[i] > top ? scores[i] : top;
+  if (sink > top) top = sink;
   Lanes16 total = set16(0);
   for (i = 0; i < n; i += kLanes16) {
     const Lanes16 e = exp16(sub16(load_up_to_16(scores + i, n - i), set16(top)));
     store_up_to_16(e, scores + i, n - i);
     total = add16(total, load_up_to_16(scores + i, n - i));
   }
-  return sum16(total);
+  return sum16(total) + std::exp(sink - top);
 }
 
 // out[0 … 16*N) = sum over positions of weight * v, divided by `total`.
@@ -84,7 +85,7 @@ void attend(const float* q, const T* k, const T* v, size_t stride, uint32_t firs
   if (score.cap != 0) {
     for (uint32_t p = 0; p < positions; ++p) scratch[p] = score.cap * std::tanh(scratch[p] / score.cap);
   }
-  const float total = exponentials(scratch, positions);
+  const float total = exponentials(scratch, positions, score.sink);
   uint32_t i = 0;
   for (; i + 4 * kLanes16 <= head_dim; i += 4 * kLanes16) {
     weigh<4>(scratch, positions, v + i, stride, total, out + i);

@@ -33,6 +33,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -84,6 +85,7 @@ struct BlockPlaces {
 struct ScoreShape {
   float scale = 1;
   float cap = 0;
+  float sink = -std::numeric_limits<float>::infinity();  // a score without a position or a value
 };
 
 // One implementation of all kernels for an instruction set. Stateless, reentrant, any thread.

@@ -249,6 +249,16 @@ void add(float* x, const float* y, uint32_t n) {
   for (uint32_t i = 0; i < n; ++i) x[i] += y[i];
 }
 
+// The gate's part of swiglu_oai, see Activation, and the factor that the up projection becomes.
+constexpr float kSwigluGain = 1.702F;
+float clamped_gate(float threshold, float x) {
+  const float m = std::min(x, threshold);
+  return m / (1 + std::exp(-kSwigluGain * m));
+}
+float clamped_factor(float threshold, float up) {
+  return 1 + std::clamp(up, -threshold, threshold);
+}
+
 float activation(Activation f, float threshold, float x) {
   switch (f) {
     case Activation::silu:
@@ -264,13 +274,17 @@ float activation(Activation f, float threshold, float x) {
       const double wide = x;
       return static_cast<float>(0.5 * wide * (1 + std::tanh(scale * (wide + 0.044715 * wide * wide * wide))));
     }
+    case Activation::swiglu_oai:
+      return clamped_gate(threshold, x);
   }
   return x;
 }
 
 void activate(Activation f, float threshold, const float* x, const float* factor, uint32_t n, float* out) {
   for (uint32_t i = 0; i < n; ++i) {
-    out[i] = activation(f, threshold, x[i]) * (factor == nullptr ? 1.0f : factor[i]);
+    float times = factor == nullptr ? 1.0F : factor[i];
+    if (f == Activation::swiglu_oai) times = clamped_factor(threshold, times);
+    out[i] = activation(f, threshold, x[i]) * times;
   }
 }
 
@@ -290,7 +304,7 @@ void attend(const float* q, const T* k, const T* v, size_t stride, uint32_t firs
             uint32_t head_dim, const ScoreShape& score, float* scratch, float* out) {
   std::fill_n(out, head_dim, 0.0f);
   if (first == last) return;
-  float largest = -std::numeric_limits<float>::infinity();
+  float largest = score.sink;
   for (uint32_t p = first; p < last; ++p) {
     double dot = 0;
     for (uint32_t i = 0; i < head_dim; ++i) dot += double{q[i]} * to_f32(k[p * stride + i]);
@@ -298,7 +312,7 @@ void attend(const float* q, const T* k, const T* v, size_t stride, uint32_t firs
     if (score.cap != 0) scratch[p - first] = score.cap * std::tanh(scratch[p - first] / score.cap);
     largest = std::max(largest, scratch[p - first]);
   }
-  double total = 0;
+  double total = std::exp(score.sink - largest);
   for (uint32_t p = first; p < last; ++p) {
     scratch[p - first] = std::exp(scratch[p - first] - largest);
     total += scratch[p - first];

@@ -535,6 +535,10 @@ void Executor::compute_experts(const SiteWork& site, const Experts& cut, uint32_
   }
   const auto rows_a_read = static_cast<uint32_t>(n_lines / experts_.size());
   multiply({cut.width, buffers.inputs, ffn.up, false}, pieces, groups, bytes, rows_a_read);
+  for (const ExpertPart& part : experts_) {
+    add_biases(ffn.gate_bias, part, cut.inner, ffn.up, 0);
+    add_biases(ffn.up_bias, part, cut.inner, ffn.up, inner_rows);
+  }
   team_.run(n_lines, 1, uint64_t{n_lines} * cut.inner / kFloatsPerNs,
             [&](uint64_t begin, uint64_t end, uint32_t) {
               for (uint64_t i = begin; i < end; ++i) {
@@ -549,6 +553,15 @@ void Executor::compute_experts(const SiteWork& site, const Experts& cut, uint32_
   for (const ExpertPart& part : experts_)
     add(part, matrices.down_offset(), matrices.down, cut.inner, matrices.outer_groups(), 0);
   multiply({cut.inner, ffn.hidden, buffers.results, false}, pieces, groups, bytes, rows_a_read);
+  for (const ExpertPart& part : experts_) add_biases(ffn.down_bias, part, cut.width, buffers.results, 0);
+}
+
+void Executor::add_biases(TensorId biases, const ExpertPart& part, uint32_t width, BufferId buffer,
+                          uint32_t column) {
+  if (biases == kNoTensor) return;
+  const float* const bias = tensors_[biases] + uint64_t{part.number} * width;
+  for (uint32_t line = part.first_line; line < part.first_line + part.lines; ++line)
+    kernels_.add(row(buffer, line) + column, bias, width);
 }
 
 void Executor::add_experts(const SiteWork& site, const Experts& cut) {

@@ -134,6 +134,8 @@ class Executor {
                const uint64_t* row_masks);
   void compute_experts(const SiteWork& site, const Experts& cut, uint32_t edition);
   void add_experts(const SiteWork& site, const Experts& cut);
+  // Adds the line of `biases` that belongs to the expert to its lines of the buffer.
+  void add_biases(TensorId biases, const ExpertPart& part, uint32_t width, BufferId buffer, uint32_t column);
   // `groups` and `bytes` are over all pieces; `rows` is the number of inputs that one read of weights serves.
   void multiply(const Product& product, std::span<const Piece> pieces, uint64_t groups, uint64_t bytes,
                 uint32_t rows);

@@ -38,12 +38,12 @@ void KvCache::store(const ComputeKernels& kernels, uint32_t layer, uint32_t sequ
 }
 
 void KvCache::attend(const ComputeKernels& kernels, uint32_t layer, uint32_t window, uint32_t sequence,
-                     uint32_t position, uint32_t head, const float* query, float* scratch, float* out) const {
+                     uint32_t position, uint32_t head, const ScoreShape& scores, const float* query,
+                     float* scratch, float* out) const {
   const uint32_t last = position + 1;
   const uint32_t first = window != 0 && last > window ? last - window : 0;
   const uint32_t kv_head = head / (shape_.n_heads / shape_.n_kv_heads);
   const uint64_t at = index(layer, sequence, 0) + uint64_t{kv_head} * shape_.head_dim;
-  const ScoreShape scores = {shape_.scale, shape_.cap};
   const size_t stride = shape_.kv_dim();
   if (encoding_ == KvEncoding::f16) {
     const auto* base = reinterpret_cast<const uint16_t*>(memory_.data());

@@ -19,7 +19,8 @@ class KvCache {
   // Attention of one query head over the last `window` positions (0: all), see ComputeKernels::attend_f16.
   // `scratch`: context floats.
   void attend(const ComputeKernels& kernels, uint32_t layer, uint32_t window, uint32_t sequence,
-              uint32_t position, uint32_t head, const float* query, float* scratch, float* out) const;
+              uint32_t position, uint32_t head, const ScoreShape& scores, const float* query, float* scratch,
+              float* out) const;
 
  private:
   KvCache(ReservedMemory memory, const ComputePlan& plan);

@@ -29,9 +29,6 @@ void Segments::run_step(const Step& step, std::span<const RowInfo> rows) {
 }
 
 void Segments::run_row(const Step& step, const RowInfo& info, uint32_t i) {
-  const auto tensor = [&](TensorId id) -> const float* {
-    return id == kNoTensor ? nullptr : values_.tensors[id];
-  };
   float* out = step.out == kNoBuffer ? nullptr : values_.row(step.out, i);
   const float* in = step.in == kNoBuffer ? nullptr : values_.row(step.in, i);
   switch (step.kind) {
@@ -59,6 +56,15 @@ void Segments::run_row(const Step& step, const RowInfo& info, uint32_t i) {
       for (float& value : std::span(out + step.column, step.width))
         value = step.threshold * std::tanh(value / step.threshold);
       return;
+    case StepKind::gate:
+      return gate(step, in, out);
+    case StepKind::temper: {
+      const float growth =
+          1 + step.factor *
+                  std::log(1 + std::floor(static_cast<float>(info.position) / static_cast<float>(step.span)));
+      for (float& value : std::span(out + step.column, step.width)) value *= growth;
+      return;
+    }
     case StepKind::head_norm:
       for (uint32_t at = 0; at < step.width; at += step.head) {
         float* head = out + step.column + at;
@@ -96,8 +102,17 @@ void Segments::run_row(const Step& step, const RowInfo& info, uint32_t i) {
   TIERD_CHECK(false);
 }
 
+void Segments::gate(const Step& step, const float* in, float* out) {
+  float product = 0;
+  const auto* const weight = reinterpret_cast<const std::byte*>(tensor(step.weight));
+  kernels_.dots(Encoding::f32, {&weight, 1}, step.width, in, values_.strides[step.in], 1, &product, 1);
+  const float factor = 1 / (1 + std::exp(-product));
+  for (float& value : std::span(out, step.width)) value *= factor;
+}
+
 void Segments::attend(const Step& step, std::span<const RowInfo> rows) {
   const AttentionShape& shape = plan_.attention;
+  const float* const sinks = tensor(step.weight);
   uint64_t positions = 0;
   for (const RowInfo& info : rows) positions += info.position + 1;
   team_.run(rows.size() * shape.n_heads, 1, positions * shape.n_heads * shape.head_dim / kFloatsPerNs,
@@ -106,7 +121,9 @@ void Segments::attend(const Step& step, std::span<const RowInfo> rows) {
                 const auto i = static_cast<uint32_t>(task / shape.n_heads);
                 const auto head = static_cast<uint32_t>(task % shape.n_heads);
                 const uint64_t column = step.column + uint64_t{head} * shape.head_dim;
-                kv_.attend(kernels_, step.layer, step.window, rows[i].sequence, rows[i].position, head,
+                ScoreShape score = {shape.scale, shape.cap};
+                if (sinks != nullptr) score.sink = sinks[step.offset + head];
+                kv_.attend(kernels_, step.layer, step.window, rows[i].sequence, rows[i].position, head, score,
                            values_.row(step.in, i) + column, scores_[worker].data(),
                            values_.row(step.out, i) + column);
               }
@@ -132,8 +149,8 @@ void Segments::prepare_rotation(std::span<const RowInfo> rows) {
     for (const RowInfo& info : rows) {
       for (const float frequency : frequencies) {
         const float angle = static_cast<float>(info.position) * frequency;
-        rotation_.push_back(std::cos(angle));
-        rotation_.push_back(std::sin(angle));
+        rotation_.push_back(plan_.attention.magnitude * std::cos(angle));
+        rotation_.push_back(plan_.attention.magnitude * std::sin(angle));
       }
     }
   }
@@ -171,11 +188,15 @@ void Segments::route(const Step& step, uint32_t rows) {
                             values_.row(step.in, 0), values_.strides[step.in], rows,
                             values_.row(step.out, 0) + begin, values_.strides[step.out]);
             });
-  team_.run(rows, 1, uint64_t{rows} * step.width * step.picks / kFloatsPerNs,
+  const float* const bias = tensor(step.bias);
+  team_.run(rows, 1, uint64_t{rows} * step.width * step.routing.picks / kFloatsPerNs,
             [&](uint64_t begin, uint64_t end, uint32_t) {
-              for (uint64_t i = begin; i < end; ++i)
-                choose_experts({values_.row(step.out, static_cast<uint32_t>(i)), step.width}, step.picks,
-                               step.sum_to_one);
+              for (uint64_t i = begin; i < end; ++i) {
+                if (bias != nullptr)
+                  kernels_.add(values_.row(step.out, static_cast<uint32_t>(i)), bias, step.width);
+                choose_experts({values_.row(step.out, static_cast<uint32_t>(i)), step.width}, step.routing,
+                               tensor(step.routing.correction));
+              }
             });
 }
 

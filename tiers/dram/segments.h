@@ -38,6 +38,8 @@ class Segments {
  private:
   void run_step(const Step& step, std::span<const RowInfo> rows);
   void run_row(const Step& step, const RowInfo& info, uint32_t i);
+  const float* tensor(TensorId id) const { return id == kNoTensor ? nullptr : values_.tensors[id]; }
+  void gate(const Step& step, const float* in, float* out);
   void attend(const Step& step, std::span<const RowInfo> rows);
   void rotate(const Step& step, uint32_t i);
   void prepare_rotation(std::span<const RowInfo> rows);

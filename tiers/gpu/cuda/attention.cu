@@ -109,8 +109,10 @@ __global__ void __launch_bounds__(kThreads) attend_kernel(Attend a) {
   __syncthreads();
   float all = largest[0];
   for (uint32_t w = 1; w < kWarps; ++w) all = fmaxf(all, largest[w]);
+  const float sink = a.sinks == nullptr ? -INFINITY : a.sinks[head];
+  all = fmaxf(all, sink);
   for (uint32_t c = threadIdx.x; c < a.head_dim; c += kThreads) {
-    float sum = 0, divisor = 0;
+    float sum = 0, divisor = expf(sink - all);
     for (uint32_t w = 0; w < kWarps; ++w) {
       if (first + w >= last) break;  // this warp had no position
       const float factor = expf(largest[w] - all);

@@ -47,6 +47,7 @@ struct Attend {
   uint32_t window = 0;
   float scale = 1;
   float cap = 0;
+  const float* sinks = nullptr;  // [n_heads] scores without a position or a value; or NULL
   const float* in = nullptr;
   float* out = nullptr;
   uint32_t ld_in = 0;

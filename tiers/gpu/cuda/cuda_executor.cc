@@ -103,6 +103,7 @@ StepArgs CudaExecutor::args_of(const Step& s, const Batch& batch) const {
           .eps = s.eps,
           .threshold = s.threshold,
           .factor = s.factor,
+          .span = s.span,
           .activation = s.activation};
 }
 
@@ -123,6 +124,7 @@ cudaError_t CudaExecutor::step(const Step& s, const Batch& batch) {
     case StepKind::cap:
     case StepKind::clip:
     case StepKind::scale:
+    case StepKind::temper:
       args.column = s.column;
       return elementwise(s.kind, args, batch.stream);
     case StepKind::add_chosen:
@@ -137,11 +139,13 @@ cudaError_t CudaExecutor::step(const Step& s, const Batch& batch) {
     case StepKind::activate_mul:
       return elementwise(s.kind, args, batch.stream);
     case StepKind::route:
-      return route({args, plan_.buffers[s.in].width, s.picks, s.sum_to_one}, batch.stream);
+      return route({args, plan_.buffers[s.in].width, s.routing, tensor(s.routing.correction)}, batch.stream);
+    case StepKind::gate:
+      return gate(args, batch.stream);
     case StepKind::rope:
       args.column = s.column;
       return rope({args, reinterpret_cast<const float*>(frequencies_.get()) + s.turn * shape.pairs(),
-                   shape.pairs(), shape.head_dim, shape.rope == RopeStyle::interleaved},
+                   shape.pairs(), shape.head_dim, shape.rope == RopeStyle::interleaved, shape.magnitude},
                   batch.stream);
     case StepKind::store_kv:
       return store_kv({.kv = kv_of(s.layer),
@@ -162,6 +166,7 @@ cudaError_t CudaExecutor::step(const Step& s, const Batch& batch) {
                      .window = s.window,
                      .scale = shape.scale,
                      .cap = shape.cap,
+                     .sinks = args.weight == nullptr ? nullptr : args.weight + s.offset,
                      .in = args.in,
                      .out = args.out,
                      .ld_in = args.ld_in,
@@ -459,7 +464,9 @@ void CudaExecutor::compute(const SiteWork& site, const Experts& cut, uint32_t ed
                                .ld_out = strides_[ffn.hidden],
                                .inner = cut.inner,
                                .activation = ffn.activation,
-                               .threshold = ffn.threshold},
+                               .threshold = ffn.threshold,
+                               .gate_bias = tensor(ffn.gate_bias),
+                               .up_bias = tensor(ffn.up_bias)},
                               batch.stream);
     });
     product.offset = matrices.down_offset();
@@ -482,7 +489,8 @@ void CudaExecutor::compute(const SiteWork& site, const Experts& cut, uint32_t ed
                           .ldr = strides_[results],
                           .y = line(site.out, 0),
                           .ldy = strides_[site.out],
-                          .width = cut.width},
+                          .width = cut.width,
+                          .bias = tensor(ffn.down_bias)},
                          batch.stream);
     });
   }

@@ -70,8 +70,21 @@ __global__ void elementwise_kernel(StepArgs s) {
   if constexpr (K == StepKind::pick) out = in[s.weight == nullptr ? c : static_cast<uint32_t>(s.weight[c])];
   if constexpr (K == StepKind::reorder) out = in[static_cast<uint32_t>(s.weight[c])];
   if constexpr (K == StepKind::activate) out = activated(s.activation, s.threshold, in[c]);
-  if constexpr (K == StepKind::activate_mul)
-    out = activated(s.activation, s.threshold, in[c]) * in[s.width + c];
+  if constexpr (K == StepKind::activate_mul) out = gated(s.activation, s.threshold, in[c], in[s.width + c]);
+  if constexpr (K == StepKind::temper)
+    out *=
+        1 + s.factor * logf(1 + floorf(static_cast<float>(s.rows[i].position) / static_cast<float>(s.span)));
+}
+
+// A block multiplies one row by the sigmoid of its product with the weight.
+__global__ void __launch_bounds__(kThreads) gate_kernel(StepArgs s) {
+  __shared__ double of_warp[kWarps];
+  const float* const x = s.in + uint64_t{blockIdx.x} * s.ld_in;
+  float* const out = s.out + uint64_t{blockIdx.x} * s.ld_out;
+  double product = 0;
+  for (uint32_t c = threadIdx.x; c < s.width; c += kThreads) product += double{x[c]} * s.weight[c];
+  const float factor = 1.0F / (1.0F + expf(-static_cast<float>(block_sum(product, of_warp))));
+  for (uint32_t c = threadIdx.x; c < s.width; c += kThreads) out[c] *= factor;
 }
 
 __global__ void rope_kernel(RopeArgs r) {
@@ -82,7 +95,7 @@ __global__ void rope_kernel(RopeArgs r) {
   float& a = r.interleaved ? v[2 * j] : v[j];
   float& b = r.interleaved ? v[2 * j + 1] : v[j + r.pairs];
   const float angle = static_cast<float>(r.step.rows[i].position) * r.frequencies[j];
-  const float cosine = cosf(angle), sine = sinf(angle);
+  const float cosine = r.magnitude * cosf(angle), sine = r.magnitude * sinf(angle);
   const float turned = a * cosine - b * sine;
   b = b * cosine + a * sine;
   a = turned;
@@ -97,6 +110,7 @@ __global__ void route_scores(RouteArgs r) {
   float sum = 0;
   for (uint32_t c = lane; c < r.n_in; c += kWarp) sum = __fmaf_rn(w[c], x[c], sum);
   for (uint32_t o = 1; o < kWarp; o *= 2) sum += __shfl_xor_sync(~0u, sum, o);
+  if (r.step.bias != nullptr) sum += r.step.bias[e];
   if (lane == 0) r.step.out[uint64_t{i} * r.step.ld_out + e] = sum;
 }
 
@@ -104,37 +118,84 @@ __device__ bool larger(float a, float b) {
   return a > b || (isnan(a) && !isnan(b));
 }
 
-// A thread chooses for one row, because there are few experts.
-__global__ void route_choice(RouteArgs r) {
-  const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x, n = r.step.width;
-  if (i >= r.step.n_rows) return;
-  float* const scores = r.step.out + uint64_t{i} * r.step.ld_out;
+// Finds the largest of n values, one after the other; among equals the lower number comes first.
+template <class Value>
+struct Largest {
+  uint32_t n;
+  Value value;
+  float last = 0;
+  uint32_t last_at = 0;
+  bool any = false;
+
+  __device__ bool has(uint32_t i) const {
+    if (!any) return false;
+    const float v = value(i);
+    return larger(v, last) || (!larger(last, v) && i <= last_at);
+  }
+  __device__ uint32_t next() {
+    uint32_t best = n;
+    for (uint32_t i = 0; i < n; ++i) {
+      if (has(i)) continue;
+      if (best == n || larger(value(i), value(best))) best = i;
+    }
+    last = value(best);
+    last_at = best;
+    any = true;
+    return best;
+  }
+};
+template <class Value>
+Largest(uint32_t, Value) -> Largest<Value>;
+
+__device__ void score_experts(RouterScore score, float* scores, uint32_t n) {
+  if (score == RouterScore::sigmoid) {
+    for (uint32_t e = 0; e < n; ++e) scores[e] = 1.0F / (1.0F + expf(-scores[e]));
+    return;
+  }
   float highest = scores[0], whole = 0;
   for (uint32_t e = 1; e < n; ++e) highest = scores[e] > highest ? scores[e] : highest;
   for (uint32_t e = 0; e < n; ++e) whole += scores[e] = expf(scores[e] - highest);
   for (uint32_t e = 0; e < n; ++e) scores[e] /= whole;
-  float sum = 0, last = INFINITY;
-  uint32_t last_at = 0;
-  const auto before = [&](uint32_t e) {
-    return larger(scores[e], last) || (!larger(last, scores[e]) && e <= last_at);
+}
+
+// Returns a bit for each group that is used.
+template <class Rank>
+__device__ uint64_t best_groups(const ExpertChoice& r, uint32_t of_group, Rank rank) {
+  Largest groups{r.groups, [&](uint32_t group) {
+                   Largest best{of_group, [&](uint32_t i) { return rank(group * of_group + i); }};
+                   float sum = 0;
+                   for (uint32_t k = 0; k < r.group_best; ++k) sum += rank(group * of_group + best.next());
+                   return sum;
+                 }};
+  uint64_t used = 0;
+  for (uint32_t k = 0; k < r.groups_used; ++k) used |= uint64_t{1} << groups.next();
+  return used;
+}
+
+// A thread chooses for one row, because there are few experts.
+__global__ void route_choice(RouteArgs r) {
+  const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x, n = r.step.width;
+  if (i >= r.step.n_rows) return;
+  const ExpertChoice& how = r.routing;
+  float* const scores = r.step.out + uint64_t{i} * r.step.ld_out;
+  score_experts(how.score, scores, n);
+  const auto rank = [&](uint32_t e) {
+    return r.correction == nullptr ? scores[e] : scores[e] + r.correction[e];
   };
-  for (uint32_t pick = 0; pick < r.picks; ++pick) {
-    uint32_t best = n;
-    for (uint32_t e = 0; e < n; ++e) {
-      if (pick != 0 && before(e)) continue;
-      if (best == n || larger(scores[e], scores[best])) best = e;
-    }
-    last = scores[best];
-    last_at = best;
-    sum += last;
-  }
-  // The comparison `before` reads no score that this loop has changed already.
+  const uint32_t of_group = how.groups == 0 ? n : n / how.groups;
+  const uint64_t used = how.groups == 0 ? 1 : best_groups(how, of_group, rank);
+  Largest picked{n, [&](uint32_t e) { return (used >> (e / of_group) & 1) == 0 ? -INFINITY : rank(e); }};
+  float sum = 0;
+  for (uint32_t pick = 0; pick < how.picks; ++pick) sum += scores[picked.next()];
+  if (how.score == RouterScore::sigmoid) sum += 1e-20F;
+  // `has` reads no score that this loop has changed already.
   for (uint32_t e = 0; e < n; ++e) {
-    if (!before(e)) {
+    if (!picked.has(e)) {
       scores[e] = 0;
-    } else if (r.sum_to_one) {
-      scores[e] /= sum;
+      continue;
     }
+    if (how.sum_to_one) scores[e] /= sum;
+    if (how.scale != 1) scores[e] *= how.scale;
   }
 }
 
@@ -162,7 +223,10 @@ __global__ void activate_experts_kernel(ExpertActivation a) {
   const uint32_t i = line % a.n_rows;
   if (c >= a.inner || a.choice[uint64_t{i} * a.ldc + a.units[line / a.n_rows].unit] == 0) return;
   const float* const in = a.in + uint64_t{line} * a.ld_in;
-  a.out[uint64_t{line} * a.ld_out + c] = activated(a.activation, a.threshold, in[c]) * in[a.up_at + c];
+  const uint64_t bias = uint64_t{a.units[line / a.n_rows].unit} * a.inner + c;
+  const float gate = a.gate_bias == nullptr ? in[c] : in[c] + a.gate_bias[bias];
+  const float up = a.up_bias == nullptr ? in[a.up_at + c] : in[a.up_at + c] + a.up_bias[bias];
+  a.out[uint64_t{line} * a.ld_out + c] = gated(a.activation, a.threshold, gate, up);
 }
 
 __global__ void add_experts_kernel(ExpertSums s) {
@@ -171,7 +235,10 @@ __global__ void add_experts_kernel(ExpertSums s) {
   float sum = s.y[uint64_t{i} * s.ldy + c];
   for (uint32_t u = 0; u < s.n_units; ++u) {
     const float weight = s.choice[uint64_t{i} * s.ldc + s.units[u].unit];
-    if (weight != 0) sum += weight * s.results[(uint64_t{u} * s.n_rows + i) * s.ldr + c];
+    if (weight == 0) continue;
+    float result = s.results[(uint64_t{u} * s.n_rows + i) * s.ldr + c];
+    if (s.bias != nullptr) result += s.bias[uint64_t{s.units[u].unit} * s.width + c];
+    sum += weight * result;
   }
   s.y[uint64_t{i} * s.ldy + c] = sum;
 }
@@ -226,6 +293,8 @@ cudaError_t elementwise(StepKind kind, const StepArgs& args, cudaStream_t stream
       return run(elementwise_kernel<StepKind::cap>);
     case StepKind::scale:
       return run(elementwise_kernel<StepKind::scale>);
+    case StepKind::temper:
+      return run(elementwise_kernel<StepKind::temper>);
     case StepKind::reorder:
       return run(elementwise_kernel<StepKind::reorder>);
     case StepKind::activate:
@@ -235,6 +304,10 @@ cudaError_t elementwise(StepKind kind, const StepArgs& args, cudaStream_t stream
     default:
       return cudaErrorInvalidValue;
   }
+}
+
+cudaError_t gate(const StepArgs& args, cudaStream_t stream) {
+  return launch(gate_kernel, dim3(args.n_rows), dim3(kThreads), stream, args);
 }
 
 cudaError_t rope(const RopeArgs& args, cudaStream_t stream) {

@@ -30,6 +30,7 @@ struct StepArgs {
   float eps = 0;
   float threshold = 0;
   float factor = 1;
+  uint32_t span = 0;
   Activation activation = Activation::silu;
 };
 
@@ -41,9 +42,11 @@ struct NormArgs {
   uint32_t length = 0;   // values that are normalized together
 };
 cudaError_t norm(const NormArgs& args, cudaStream_t stream);
-// The kinds add, add_bias, add_chosen, add_position, cap, clip, pick, reorder, scale, activate and
+// The kinds add, add_bias, add_chosen, add_position, cap, clip, pick, reorder, scale, temper, activate and
 // activate_mul.
 cudaError_t elementwise(StepKind kind, const StepArgs& args, cudaStream_t stream);
+// out[i] *= sigmoid(in[i] . weight)
+cudaError_t gate(const StepArgs& args, cudaStream_t stream);
 
 struct RopeArgs {
   StepArgs step;
@@ -51,16 +54,17 @@ struct RopeArgs {
   uint32_t pairs = 0;  // rotated pairs of a head
   uint32_t head_dim = 0;
   bool interleaved = false;
+  float magnitude = 1;
 };
 cudaError_t rope(const RopeArgs& args, cudaStream_t stream);
 
-// out[i, e] = softmax over the experts of in[i] . weight[e]; all but the `picks` largest become 0
+// out[i, e] = weight of expert e by in[i] . weight[e] + bias[e], 0 for those not chosen
 // (tiers/dram/choose_experts.h).
 struct RouteArgs {
   StepArgs step;
   uint32_t n_in = 0;
-  uint32_t picks = 0;
-  bool sum_to_one = false;
+  ExpertChoice routing;
+  const float* correction = nullptr;  // or NULL
 };
 cudaError_t route(const RouteArgs& args, cudaStream_t stream);
 
@@ -85,8 +89,8 @@ cudaError_t place_columns(const PlacedColumns& placed, cudaStream_t stream);
 // out[i, 0 … width) = 0.
 cudaError_t clear_columns(float* out, uint32_t ld_out, uint32_t n_rows, uint32_t width, cudaStream_t stream);
 
-// out[line u * n_rows + i, 0 … inner) = f(in[line, 0 … inner)) * in[line, up_at … up_at + inner), if row i
-// uses expert u of the list.
+// out[line u * n_rows + i, 0 … inner) = f(in[line, 0 … inner)) * in[line, up_at … up_at + inner), after the
+// biases of the expert are added, if row i uses expert u of the list.
 struct ExpertActivation {
   const Unit* units = nullptr;
   uint32_t n_units = 0;
@@ -101,6 +105,8 @@ struct ExpertActivation {
   uint32_t inner = 0;
   Activation activation = Activation::silu;
   float threshold = 0;
+  const float* gate_bias = nullptr;  // [experts x inner], or NULL
+  const float* up_bias = nullptr;
 };
 cudaError_t activate_experts(const ExpertActivation& args, cudaStream_t stream);
 // y[i, c] += choice[i, number of u] * results[line u * n_rows + i, c], in the order of the list.
@@ -115,6 +121,7 @@ struct ExpertSums {
   float* y = nullptr;
   uint32_t ldy = 0;
   uint32_t width = 0;
+  const float* bias = nullptr;  // [experts x width], of results; or NULL
 };
 cudaError_t add_experts(const ExpertSums& args, cudaStream_t stream);
 

@@ -102,7 +102,7 @@ __global__ void __launch_bounds__(kThreads) values_of(BundleValues b) {
     float value = up[t] + (b.up_bias == nullptr ? 0.0F : b.up_bias[unit.unit]);
     if (b.gated) {
       const float opens = gate[t] + (b.gate_bias == nullptr ? 0.0F : b.gate_bias[unit.unit]);
-      value = activated(b.activation, b.threshold, opens) * value;
+      value = gated(b.activation, b.threshold, opens, value);
     } else {
       value = activated(b.activation, b.threshold, value);
     }

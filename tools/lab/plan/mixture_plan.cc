@@ -12,10 +12,18 @@
 namespace tierd {
 namespace {
 
+// Returns the first layer with experts, which stands for all of them.
+uint32_t layer_of_experts(const ModelConfig& config) {
+  uint32_t layer = 0;
+  while (!config.has_experts(layer)) ++layer;
+  return layer;
+}
+
 MixtureModel model_of(const RunPlan& of, const PlanAssumptions& assumed, const PlanMachine& machine) {
   const Manifest& manifest = of.store.manifest();
   const ModelConfig& config = manifest.config;
-  MixtureModel model{.layers = config.n_layers,
+  const auto dense = static_cast<uint32_t>(config.dense_layers.size());
+  MixtureModel model{.layers = config.n_layers - dense,
                      .experts = config.n_experts,
                      .used = config.experts_per_token,
                      .memory_rate = machine.memory_rate,
@@ -26,7 +34,8 @@ MixtureModel model_of(const RunPlan& of, const PlanAssumptions& assumed, const P
     if (site.group == OpGroup::experts) {
       model.expert_bytes = site.neuron_bytes(0);
     } else if (site.expert != kNoExpert) {
-      if (site.layer == 0 && site.expert == 0) model.expert_bytes += site.tensor_bytes();
+      if (site.layer == layer_of_experts(config) && site.expert == 0)
+        model.expert_bytes += site.tensor_bytes();
     } else if (site.group != OpGroup::embed || config.tied_embeddings) {
       if (site.alias_of == kNoSite) model.shared_bytes += site.tensor_bytes();
     }
@@ -47,9 +56,10 @@ double least_precision(const MixtureCost& cost) {
 // of another store of the same model.
 std::vector<StoredSite> sites_in_channels(const Manifest& manifest) {
   std::vector<StoredSite> sites;
+  const uint32_t layer = layer_of_experts(manifest.config);
   for (StoredSite& site :
        site_shapes(manifest.config, Layout::channel_group, Bundling::row_column, 1, ExpertCut::channels)) {
-    if (site.layer != 0 || (site.expert != kNoExpert && site.expert != 0)) continue;
+    if (site.layer != layer || (site.expert != kNoExpert && site.expert != 0)) continue;
     const OpGroup of =
         site.expert != kNoExpert && manifest.experts == ExpertCut::whole ? OpGroup::experts : site.group;
     const auto stored = std::ranges::find(manifest.sites, of, &StoredSite::group);

@@ -29,6 +29,7 @@ Status check_channel_shape(const ModelConfig& c) {
     return Error{Code::unsupported, c.name,
                  fmt::format("a model with planted channels requires {}, as in Llama", what)};
   };
+  if (!has_plain_layers(c)) return refuse("layers");
   if (c.norm != Norm::rms || c.norm_bias || !c.ffn_norm || c.parallel || c.qk_norm)
     return refuse("an RMS norm before attention and one before the FFN, and no other");
   if (c.activation != Activation::silu || !c.gated) return refuse("a gated FFN with SiLU");

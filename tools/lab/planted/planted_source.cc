@@ -25,6 +25,7 @@ Status check_shape(const ModelConfig& c) {
   const auto refuse = [&](std::string_view what) {
     return Error{Code::unsupported, c.name, fmt::format("a planted model requires {}, as in OPT", what)};
   };
+  if (!has_plain_layers(c)) return refuse("layers");
   if (c.norm != Norm::layer || !c.norm_bias || !c.ffn_norm || c.qk_norm || c.parallel)
     return refuse("a layer norm with bias before attention and one before the FFN");
   if (c.activation != Activation::relu || c.activation_threshold != 0 || c.gated || !c.ffn_bias)

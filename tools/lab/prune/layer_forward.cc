@@ -37,7 +37,8 @@ LayerForward::LayerForward(const ModelConfig& config, LayerWeights& weights, Mat
       gate_(packed(weights.gate)),
       up_(packed(weights.up)),
       down_(packed(weights.down)) {
-  if (config.position != PositionKind::learned) frequencies_ = rope_frequencies(config);
+  if (config.position != PositionKind::learned)
+    frequencies_ = rope_frequencies(config.rope, config.rotary_dim(), config.context_length);
 }
 
 void LayerForward::run(TokenRows& x, const Observer& observer) const {

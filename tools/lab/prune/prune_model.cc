@@ -175,8 +175,7 @@ Status check_prunable(const TensorSource& source, const PruneOptions& options) {
                  "is a mixture of experts, which cannot be pruned or smoothed; expected a model with one "
                  "network a layer"};
   }
-  if (!config.attn_norm || config.post_norms || config.residual_scale != 1 || config.embed_scale != 1 ||
-      config.attention_scale != 0 || config.attention_cap != 0 || !config.global_layers.empty()) {
+  if (!has_plain_layers(config)) {
     return Error{
         Code::unsupported, source.path(),
         fmt::format(
