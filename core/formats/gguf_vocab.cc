@@ -5,8 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "core/base/utf8.h"
 #include "core/formats/tokenizer/turn_ends.h"
-#include "core/model/text/pre_tokenizer.h"
+#include "core/model/text/pre_tokenizer_rules.h"
 
 namespace tierd {
 namespace {
@@ -80,7 +81,7 @@ Status read_special_tokens(const GgufHeader& header, Vocab& vocab) {
         std::find(vocab.end_tokens.begin(), vocab.end_tokens.end(), end) != vocab.end_tokens.end();
     if (end != kNoToken && !known) vocab.end_tokens.push_back(end);
   }
-  add_turn_ends(vocab);
+  add_turn_ends(OrdinaryEnds::become_control, vocab);
   return {};
 }
 
@@ -108,12 +109,22 @@ Status read_sentencepiece(const File& file, const GgufHeader& header, Vocab& voc
 }
 
 Status read_byte_bpe(const File& file, const GgufHeader& header, Vocab& vocab) {
-  TIERD_ASSIGN(const std::string pre_tokenizer, header.text(kPrefix + "pre", "default"));
-  vocab.pre_tokenizer = PreTokenizer::family_of(pre_tokenizer);
+  const std::string pre_key = kPrefix + "pre";
+  TIERD_ASSIGN(const std::string pre_tokenizer, header.text(pre_key, ""));
+  const PreTokenizerRule* const rule = find_pre_tokenizer_rule(pre_tokenizer);
+  if (rule == nullptr) {
+    return header.error(
+        Code::unsupported, pre_key,
+        fmt::format("{}; known are {}; --tokenizer FILE uses the model's own tokenizer.json",
+                    pre_tokenizer.empty() ? std::string("missing")
+                                          : fmt::format("unknown rule \"{}\"", shown(pre_tokenizer)),
+                    pre_tokenizer_names()));
+  }
+  vocab.pre_tokenizer = rule->name;
   TIERD_ASSIGN(vocab.merges, header.strings(file, kPrefix + "merges", kMaxMerges));
   if (vocab.merges.empty()) return header.error(Code::corrupt, kPrefix + "merges", "missing or empty");
-  // Llama 3's files begin texts with BOS without having the flag.
-  TIERD_ASSIGN(vocab.add_bos, header.flag(kPrefix + "add_bos_token", vocab.pre_tokenizer == "llama-bpe"));
+  // Files of some families begin texts with BOS without having the flag.
+  TIERD_ASSIGN(vocab.add_bos, header.flag(kPrefix + "add_bos_token", rule->begins_with_bos));
   vocab.add_space_prefix = false;
   return {};
 }
