@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "core/base/random.h"
+#include "core/model/text/pre_tokenizer_rules.h"
+#include "tests/model/text/files.h"
 
 namespace tierd {
 namespace {
@@ -22,6 +26,27 @@ TEST(PreTokenizer, SplitsAsTheFamilyDoes) {
   EXPECT_EQ(words("qwen2", "12 a"), "[1][2][ a]");
   EXPECT_EQ(words("falcon", "$x 12345"), "[$][x][ ][123][45]");
   EXPECT_EQ(words("deepseek-coder", "a 12\n"), "[a][ ][1][2][\n]");
+}
+
+// The words of the tokenizers package with the published expressions
+// (tests/golden/make_pre_tokenizer_golden.py).
+TEST(PreTokenizer, EachRuleCutsAsThePublishedExpressionsDo) {
+  const auto golden = nlohmann::json::parse(read_text(kGoldenFolder + "pre_tokenizers.json"));
+  const auto texts = golden.at("texts").get<std::vector<std::string>>();
+  for (const auto& [name, all] : golden.at("rules").items()) {
+    const auto made = PreTokenizer::make(name, "test");
+    ASSERT_TRUE(made.ok()) << made.error().line();
+    for (size_t i = 0; i < texts.size(); ++i) {
+      std::vector<size_t> bytes;
+      for (const std::string_view word : made->split(texts[i])) bytes.push_back(word.size());
+      EXPECT_EQ(bytes, all[i].get<std::vector<size_t>>()) << name << ": " << texts[i];
+    }
+  }
+  for (const auto& [name, rule] : golden.at("names").items()) {
+    const PreTokenizerRule* const found = find_pre_tokenizer_rule(name);
+    ASSERT_NE(found, nullptr) << name;
+    EXPECT_EQ(found->name, rule.get<std::string>()) << name;
+  }
 }
 
 TEST(PreTokenizer, KnowsItsSpaces) {
