@@ -60,12 +60,6 @@ std::string with_ordered_runs(std::string_view text) {
   return out;
 }
 
-// No character below U+0300 changes in NFC; U+00A0 is the first that changes in the other forms.
-bool is_in_form(std::string_view text, UnicodeForm form) {
-  const unsigned char first = form == UnicodeForm::nfc ? 0xcc : 0x80;
-  return std::ranges::all_of(text, [&](char c) { return static_cast<unsigned char>(c) < first; });
-}
-
 int options_of(UnicodeForm form) {
   switch (form) {
     case UnicodeForm::nfc:
@@ -80,10 +74,7 @@ int options_of(UnicodeForm form) {
   return 0;
 }
 
-}  // namespace
-
-std::string to_form(std::string_view text, UnicodeForm form) {
-  if (is_in_form(text, form)) return std::string(text);
+void append_mapped(std::string_view text, UnicodeForm form, std::string& out) {
   const std::string ordered = with_ordered_runs(text);
   utf8proc_uint8_t* mapped = nullptr;
   const utf8proc_ssize_t bytes = utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(ordered.data()),
@@ -91,7 +82,34 @@ std::string to_form(std::string_view text, UnicodeForm form) {
                                               static_cast<utf8proc_option_t>(options_of(form)));
   const std::unique_ptr<utf8proc_uint8_t, void (*)(void*)> owner(mapped, std::free);
   TIERD_CHECK_MSG(bytes >= 0, utf8proc_errmsg(bytes));
-  return {reinterpret_cast<const char*>(mapped), static_cast<size_t>(bytes)};
+  out.append(reinterpret_cast<const char*>(mapped), static_cast<size_t>(bytes));
+}
+
+}  // namespace
+
+std::string to_form(std::string_view text, UnicodeForm form) {
+  // Characters below U+0300 (in NFC; below U+0080 in the other forms) do not change, and what is before them
+  // does not depend on them. Only a mark that follows one changes it.
+  const unsigned char first = form == UnicodeForm::nfc ? 0xcc : 0x80;
+  const auto changes = [&](size_t at) { return static_cast<unsigned char>(text[at]) >= first; };
+  std::string out;
+  out.reserve(text.size());
+  size_t done = 0;
+  for (size_t at = 0; at < text.size();) {
+    if (!changes(at)) {
+      ++at;
+      continue;
+    }
+    size_t begin = at;
+    if (begin > done) --begin;
+    while (begin > done && (static_cast<unsigned char>(text[begin]) & 0xc0) == 0x80) --begin;
+    while (at < text.size() && changes(at)) at += utf8_character_bytes(text, at);
+    out += text.substr(done, begin - done);
+    append_mapped(text.substr(begin, at - begin), form, out);
+    done = at;
+  }
+  out += text.substr(done);
+  return out;
 }
 
 std::string to_lower(std::string_view text) {
