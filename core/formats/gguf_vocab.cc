@@ -1,6 +1,7 @@
 #include "core/formats/gguf_vocab.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 
 #include <fmt/format.h>
@@ -72,7 +73,8 @@ Status read_special_tokens(const GgufHeader& header, Vocab& vocab) {
   TIERD_ASSIGN(vocab.eos, token_id(header, "eos_token_id", vocab, pieces ? 2 : kNoToken));
   TIERD_ASSIGN(vocab.unknown, token_id(header, "unknown_token_id", vocab, pieces ? 0 : kNoToken));
   std::vector<uint32_t> ends = {vocab.eos};
-  for (const char* name : {"eot_token_id", "eom_token_id"}) {
+  for (const char* name :
+       {"eot_token_id", "eom_token_id", "fim_pad_token_id", "fim_rep_token_id", "fim_sep_token_id"}) {
     TIERD_ASSIGN(const uint32_t end, token_id(header, name, vocab, kNoToken));
     ends.push_back(end);
   }
@@ -85,14 +87,76 @@ Status read_special_tokens(const GgufHeader& header, Vocab& vocab) {
   return {};
 }
 
-// Warns of a field that tierd does not follow, and refuses one that would change tokens.
-Status check_text_keys(const GgufHeader& header) {
-  const std::string end_key = kPrefix + "add_eos_token", space_key = kPrefix + "remove_extra_whitespaces";
-  TIERD_ASSIGN(const bool add_eos, header.flag(end_key, false));
-  if (add_eos) header.warn(end_key, "true is ignored: EOS is not added to a text that is continued");
-  TIERD_ASSIGN(const bool removes, header.flag(space_key, false));
-  if (!removes) return {};
-  return header.error(Code::unsupported, space_key, "true, supported is false");
+// The keys that this file reads, and those of tokens for which tierd has no use.
+constexpr std::array<std::string_view, 34> kKnownKeys = {"model",
+                                                         "pre",
+                                                         "tokens",
+                                                         "scores",
+                                                         "token_type",
+                                                         "merges",
+                                                         "bos_token_id",
+                                                         "eos_token_id",
+                                                         "eot_token_id",
+                                                         "eom_token_id",
+                                                         "unknown_token_id",
+                                                         "add_bos_token",
+                                                         "add_eos_token",
+                                                         "add_sep_token",
+                                                         "add_space_prefix",
+                                                         "remove_extra_whitespaces",
+                                                         "precompiled_charsmap",
+                                                         "suppress_tokens",
+                                                         "normalizer.lowercase",
+                                                         "normalizer.strip_accents",
+                                                         "token_type_count",
+                                                         "seperator_token_id",
+                                                         "padding_token_id",
+                                                         "mask_token_id",
+                                                         "cls_token_id",
+                                                         "prefix_token_id",
+                                                         "suffix_token_id",
+                                                         "middle_token_id",
+                                                         "fim_pre_token_id",
+                                                         "fim_suf_token_id",
+                                                         "fim_mid_token_id",
+                                                         "fim_pad_token_id",
+                                                         "fim_rep_token_id",
+                                                         "fim_sep_token_id"};
+
+// Warns of fields that have no effect, and refuses those that would change tokens.
+Status check_text_keys(const File& file, const GgufHeader& header) {
+  for (const char* name : {"add_eos_token", "add_sep_token"}) {
+    TIERD_ASSIGN(const bool adds, header.flag(kPrefix + name, false));
+    if (adds) header.warn(kPrefix + name, "true is ignored: no token is added to a text that is continued");
+  }
+  for (const char* name : {"remove_extra_whitespaces", "normalizer.lowercase", "normalizer.strip_accents"}) {
+    TIERD_ASSIGN(const bool changes, header.flag(kPrefix + name, false));
+    if (changes) return header.error(Code::unsupported, kPrefix + name, "true, supported is false");
+  }
+  for (const char* name : {"precompiled_charsmap", "suppress_tokens"}) {
+    TIERD_ASSIGN(const auto values, header.integers(file, kPrefix + name, kMaxMerges));
+    if (!values.empty())
+      return header.error(Code::unsupported, kPrefix + name,
+                          fmt::format("{} values, supported is an empty list", values.size()));
+  }
+  for (const std::string& key : header.keys(kPrefix)) {
+    if (std::ranges::find(kKnownKeys, std::string_view(key).substr(kPrefix.size())) == kKnownKeys.end())
+      header.warn(key, "an unknown key, which has no effect");
+  }
+  return {};
+}
+
+// Gives tokens without text a name, because each text must be one token's alone.
+void name_empty_tokens(const GgufHeader& header, Vocab& vocab) {
+  uint64_t count = 0;
+  for (size_t token = 0; token < vocab.pieces.size(); ++token) {
+    if (!vocab.pieces[token].empty()) continue;
+    vocab.pieces[token] = fmt::format("[EMPTY_{}]", token);
+    vocab.types[token] = TokenType::unused;
+    ++count;
+  }
+  if (count != 0)
+    header.warn(kPrefix + "tokens", fmt::format("{} tokens have no text; no text becomes them", count));
 }
 
 Status read_sentencepiece(const File& file, const GgufHeader& header, Vocab& vocab) {
@@ -123,6 +187,9 @@ Status read_byte_bpe(const File& file, const GgufHeader& header, Vocab& vocab) {
   vocab.pre_tokenizer = rule->name;
   TIERD_ASSIGN(vocab.merges, header.strings(file, kPrefix + "merges", kMaxMerges));
   if (vocab.merges.empty()) return header.error(Code::corrupt, kPrefix + "merges", "missing or empty");
+  TIERD_ASSIGN(const bool prefix, header.flag(kPrefix + "add_space_prefix", false));
+  if (prefix)
+    header.warn(kPrefix + "add_space_prefix", "true has no effect: a byte-level vocabulary has no prefix");
   // Files of some families begin texts with BOS without having the flag.
   TIERD_ASSIGN(vocab.add_bos, header.flag(kPrefix + "add_bos_token", rule->begins_with_bos));
   vocab.add_space_prefix = false;
@@ -138,7 +205,9 @@ Result<std::optional<Vocab>> read_gguf_vocab(const File& file, const GgufHeader&
   if (model == "none" || model == "no_vocab") return std::optional<Vocab>();
   if (model != "llama" && model != "gpt2") {
     return header.error(Code::unsupported, model_key,
-                        fmt::format("\"{}\", supported are llama and gpt2", model));
+                        fmt::format("\"{}\", supported are llama and gpt2; --tokenizer FILE uses the model's "
+                                    "own tokenizer.json",
+                                    shown(model)));
   }
 
   Vocab vocab;
@@ -150,9 +219,10 @@ Result<std::optional<Vocab>> read_gguf_vocab(const File& file, const GgufHeader&
                         fmt::format("{} tokens, the embedding has {} rows", vocab.pieces.size(), vocab_size));
   }
   TIERD_TRY(read_types(file, header, vocab));
+  name_empty_tokens(header, vocab);
   TIERD_ASSIGN(vocab.chat_template, header.text("tokenizer.chat_template", ""));
   TIERD_TRY(read_special_tokens(header, vocab));
-  TIERD_TRY(check_text_keys(header));
+  TIERD_TRY(check_text_keys(file, header));
   if (vocab.kind == VocabKind::sentencepiece_bpe) {
     TIERD_TRY(read_sentencepiece(file, header, vocab));
   } else {
