@@ -55,20 +55,26 @@ Status set_token(const json& root, const char* key, const std::string& file, Voc
   return {};
 }
 
-// Makes the further special tokens control tokens; they are given as a list or as an object by names.
+// Makes a special token of a list, or of one of the keys below, a control token.
+void set_other_special_token(const json& token, const char* key, const std::string& file, Vocab& vocab) {
+  const std::string piece = token.is_string() ? token.get<std::string>() : json_text(token, "content");
+  if (piece.empty()) return;
+  const auto found = std::ranges::find(vocab.pieces, piece);
+  if (found != vocab.pieces.end()) {
+    make_control(static_cast<uint32_t>(found - vocab.pieces.begin()), vocab);
+  } else {
+    say_once(fmt::format("{}: {}: \"{}\" is not in the vocabulary; ignored", file, key, shown(piece)));
+  }
+}
+
 void set_other_special_tokens(const json& root, const std::string& file, Vocab& vocab) {
+  for (const char* key : {"unk_token", "sep_token", "pad_token", "cls_token", "mask_token"}) {
+    if (const json* const token = json_member(root, key)) set_other_special_token(*token, key, file, vocab);
+  }
   for (const char* key : {"additional_special_tokens", "extra_special_tokens"}) {
     const json* const tokens = json_member(root, key);
     if (tokens == nullptr || !tokens->is_structured()) continue;
-    for (const json& token : *tokens) {
-      const std::string piece = token.is_string() ? token.get<std::string>() : json_text(token, "content");
-      const auto found = std::ranges::find(vocab.pieces, piece);
-      if (found != vocab.pieces.end()) {
-        make_control(static_cast<uint32_t>(found - vocab.pieces.begin()), vocab);
-      } else {
-        say_once(fmt::format("{}: {}: \"{}\" is not in the vocabulary; ignored", file, key, shown(piece)));
-      }
-    }
+    for (const json& token : *tokens) set_other_special_token(token, key, file, vocab);
   }
 }
 
@@ -138,6 +144,13 @@ Status obey_config(const json& config, const std::string& file, bool piped, Voca
     if (set.value_or(false))
       return Error{Code::unsupported, file, fmt::format("{}: true is not supported, expected false", key)};
   }
+  if (const json* const options = json_member(config, "sp_model_kwargs");
+      options != nullptr && !options->empty())
+    return Error{Code::unsupported, file, "sp_model_kwargs: options are not supported, expected {}"};
+  TIERD_ASSIGN(const std::optional<bool> cleans, flag(config, "clean_up_tokenization_spaces", file));
+  if (cleans.value_or(false))
+    say_once(file +
+             ": clean_up_tokenization_spaces: true is ignored: text is shown with the spaces of its tokens");
   TIERD_ASSIGN(const std::optional<bool> add_bos, flag(config, "add_bos_token", file));
   vocab.add_bos = add_bos.value_or(vocab.add_bos);
   TIERD_ASSIGN(const std::optional<bool> add_eos, flag(config, "add_eos_token", file));
