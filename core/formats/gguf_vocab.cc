@@ -159,6 +159,18 @@ void name_empty_tokens(const GgufHeader& header, Vocab& vocab) {
     header.warn(kPrefix + "tokens", fmt::format("{} tokens have no text; no text becomes them", count));
 }
 
+// Phi-3's tokenizer.json lets its special tokens take the white space after them; GGUF has no key for it.
+void take_spaces_after_tokens(Vocab& vocab) {
+  constexpr std::array<std::string_view, 3> kOthers = {"<unk>", "<s>", "<|endoftext|>"};
+  std::vector<AddedToken>& added = vocab.added_tokens.emplace();
+  for (uint32_t token = 0; token < vocab.pieces.size(); ++token) {
+    const TokenType type = vocab.types[token];
+    if (type != TokenType::control && type != TokenType::user_defined && type != TokenType::unknown) continue;
+    const bool takes = std::ranges::find(kOthers, vocab.pieces[token]) == kOthers.end();
+    added.push_back({.token = token, .rstrip = takes});
+  }
+}
+
 Status read_sentencepiece(const File& file, const GgufHeader& header, Vocab& vocab) {
   const std::string key = kPrefix + "scores";
   TIERD_ASSIGN(vocab.scores, header.floats(file, key, vocab.pieces.size()));
@@ -167,6 +179,8 @@ Status read_sentencepiece(const File& file, const GgufHeader& header, Vocab& voc
                         fmt::format("{} scores for {} tokens, expected one for each", vocab.scores.size(),
                                     vocab.pieces.size()));
   }
+  TIERD_ASSIGN(const std::string architecture, header.text("general.architecture", ""));
+  if (architecture == "phi3") take_spaces_after_tokens(vocab);
   TIERD_ASSIGN(vocab.add_space_prefix, header.flag(kPrefix + "add_space_prefix", true));
   TIERD_ASSIGN(vocab.add_bos, header.flag(kPrefix + "add_bos_token", true));
   return {};
