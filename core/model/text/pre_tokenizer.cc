@@ -144,11 +144,14 @@ std::string_view text_to_cut(const TextStep& step, std::string_view text, bool a
 }  // namespace
 
 Result<PreTokenizer::Cut> PreTokenizer::compile(const TextStep& step, std::string_view origin) {
-  Cut made{step, std::nullopt};
+  Cut made{step};
   TextStep& own = made.step;
   switch (step.kind) {
     case TextStepKind::split: {
       if (!step.regex) return made;
+      if (step.behavior == CutBehavior::isolated && !step.invert)
+        made.digit_groups = DigitGroups::of(step.pattern);
+      if (made.digit_groups) return made;
       TIERD_ASSIGN(made.expression, Expression::from_file(step.pattern, origin));
       return made;
     }
@@ -190,7 +193,9 @@ Result<PreTokenizer> PreTokenizer::make(std::string_view name, std::string_view 
   PreTokenizer made;
   for (const char* const expression : rule->expressions) {
     if (expression == nullptr) break;
-    made.cuts_.push_back({TextStep{.kind = TextStepKind::split}, Expression::known(expression)});
+    Cut& cut = made.cuts_.emplace_back(Cut{TextStep{.kind = TextStepKind::split}});
+    cut.digit_groups = DigitGroups::of(expression);
+    if (!cut.digit_groups) cut.expression = Expression::known(expression);
   }
   return made;
 }
@@ -215,6 +220,14 @@ void PreTokenizer::cut(const Cut& by, const Word& word, std::vector<Word>& out,
     if (by.writes_bytes) part = written.emplace_back(in_byte_alphabet(part));
     out.push_back({part, word.at_start && begin == 0});
   };
+  if (by.digit_groups) {
+    size_t done = 0;
+    for (const size_t position : by.digit_groups->cuts(text)) {
+      add(done, position);
+      done = position;
+    }
+    return add(done, text.size());
+  }
   const bool cuts = by.expression || by.step.kind == TextStepKind::split ||
                     (by.step.kind == TextStepKind::metaspace && by.step.cuts);
   if (!cuts) return add(0, text.size());

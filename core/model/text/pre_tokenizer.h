@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/model/text/digit_groups.h"
 #include "core/model/text/expression.h"
 #include "core/model/text/text_step.h"
 
@@ -42,7 +43,8 @@ class PreTokenizer {
  private:
   struct Cut {
     TextStep step;
-    std::optional<Expression> expression;
+    std::optional<Expression> expression = std::nullopt;
+    std::optional<DigitGroups> digit_groups = std::nullopt;  // instead of the expression
     bool writes_bytes = false;
   };
   struct Word {

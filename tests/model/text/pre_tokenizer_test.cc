@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "core/base/random.h"
@@ -82,8 +83,30 @@ TEST(PreTokenizer, KeepsEveryByte) {
   }
 }
 
+// Groups of digits are cut without the matcher of expressions, which takes quadratic time.
+TEST(PreTokenizer, GroupsOfDigitsAreThoseOfTheExpression) {
+  Random random(5);
+  for (const char* expression :
+       {R"(\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N})))", R"(\d{1,3}(?=(?:\d{3})*\b))", R"((?=(\d{3})+(?!\d)))"}) {
+    const auto cut = [](const std::string& pattern) {
+      return *PreTokenizer::make({{.kind = TextStepKind::split, .pattern = pattern, .regex = true}},
+                                 LastByteLevel::writes, "test");
+    };
+    const PreTokenizer groups = cut(expression);
+    const PreTokenizer matched = cut(std::string("(?:") + expression + ")");
+    for (int round = 0; round < 2000; ++round) {
+      std::string text;
+      for (uint32_t n = random.below(24); n > 0; --n) {
+        constexpr std::array kParts = {"1", "2", "\u0663", "\u00b2", "\u2167", "a", " ", "_", "\u0301", "."};
+        text += kParts[random.below(2) ? random.below(3) : random.below(kParts.size())];
+      }
+      EXPECT_EQ(groups.split(text).words, matched.split(text).words) << expression << ": " << text;
+    }
+  }
+}
+
 TEST(PreTokenizer, LongRunsAreNoTrouble) {
-  for (const char* name : {"gpt-2", "llama-bpe", "deepseek-coder"}) {
+  for (const char* name : {"gpt-2", "llama-bpe", "deepseek-coder", "afmoe", "tiny_aya", "superbpe"}) {
     const auto made = PreTokenizer::make(name, "test");
     ASSERT_TRUE(made.ok());
     for (const char c : {' ', 'x', '\n', '!', '7', '\xff'}) {
