@@ -13,6 +13,7 @@ if(PROJECT_IS_TOP_LEVEL)
   pkg_check_modules(nettle REQUIRED IMPORTED_TARGET nettle)
 endif()
 pkg_check_modules(pcre2 REQUIRED IMPORTED_TARGET libpcre2-8)
+pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET libutf8proc)
 pkg_check_modules(sentencepiece REQUIRED IMPORTED_TARGET sentencepiece)
 if(TIERD_LAB)  # for tools/lab and tests
   find_package(Eigen3 3.4 REQUIRED NO_MODULE)

@@ -1,12 +1,14 @@
 #include "core/formats/gguf_vocab.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 
 #include <fmt/format.h>
 
+#include "core/base/utf8.h"
 #include "core/formats/tokenizer/turn_ends.h"
-#include "core/model/text/pre_tokenizer.h"
+#include "core/model/text/pre_tokenizer_rules.h"
 
 namespace tierd {
 namespace {
@@ -71,7 +73,8 @@ Status read_special_tokens(const GgufHeader& header, Vocab& vocab) {
   TIERD_ASSIGN(vocab.eos, token_id(header, "eos_token_id", vocab, pieces ? 2 : kNoToken));
   TIERD_ASSIGN(vocab.unknown, token_id(header, "unknown_token_id", vocab, pieces ? 0 : kNoToken));
   std::vector<uint32_t> ends = {vocab.eos};
-  for (const char* name : {"eot_token_id", "eom_token_id"}) {
+  for (const char* name :
+       {"eot_token_id", "eom_token_id", "fim_pad_token_id", "fim_rep_token_id", "fim_sep_token_id"}) {
     TIERD_ASSIGN(const uint32_t end, token_id(header, name, vocab, kNoToken));
     ends.push_back(end);
   }
@@ -80,18 +83,92 @@ Status read_special_tokens(const GgufHeader& header, Vocab& vocab) {
         std::find(vocab.end_tokens.begin(), vocab.end_tokens.end(), end) != vocab.end_tokens.end();
     if (end != kNoToken && !known) vocab.end_tokens.push_back(end);
   }
-  add_turn_ends(vocab);
+  add_turn_ends(OrdinaryEnds::become_control, vocab);
   return {};
 }
 
-// Warns of a field that tierd does not follow, and refuses one that would change tokens.
-Status check_text_keys(const GgufHeader& header) {
-  const std::string end_key = kPrefix + "add_eos_token", space_key = kPrefix + "remove_extra_whitespaces";
-  TIERD_ASSIGN(const bool add_eos, header.flag(end_key, false));
-  if (add_eos) header.warn(end_key, "true is ignored: EOS is not added to a text that is continued");
-  TIERD_ASSIGN(const bool removes, header.flag(space_key, false));
-  if (!removes) return {};
-  return header.error(Code::unsupported, space_key, "true, supported is false");
+// The keys that this file reads, and those of tokens for which tierd has no use.
+constexpr std::array<std::string_view, 34> kKnownKeys = {"model",
+                                                         "pre",
+                                                         "tokens",
+                                                         "scores",
+                                                         "token_type",
+                                                         "merges",
+                                                         "bos_token_id",
+                                                         "eos_token_id",
+                                                         "eot_token_id",
+                                                         "eom_token_id",
+                                                         "unknown_token_id",
+                                                         "add_bos_token",
+                                                         "add_eos_token",
+                                                         "add_sep_token",
+                                                         "add_space_prefix",
+                                                         "remove_extra_whitespaces",
+                                                         "precompiled_charsmap",
+                                                         "suppress_tokens",
+                                                         "normalizer.lowercase",
+                                                         "normalizer.strip_accents",
+                                                         "token_type_count",
+                                                         "seperator_token_id",
+                                                         "padding_token_id",
+                                                         "mask_token_id",
+                                                         "cls_token_id",
+                                                         "prefix_token_id",
+                                                         "suffix_token_id",
+                                                         "middle_token_id",
+                                                         "fim_pre_token_id",
+                                                         "fim_suf_token_id",
+                                                         "fim_mid_token_id",
+                                                         "fim_pad_token_id",
+                                                         "fim_rep_token_id",
+                                                         "fim_sep_token_id"};
+
+// Warns of fields that have no effect, and refuses those that would change tokens.
+Status check_text_keys(const File& file, const GgufHeader& header) {
+  for (const char* name : {"add_eos_token", "add_sep_token"}) {
+    TIERD_ASSIGN(const bool adds, header.flag(kPrefix + name, false));
+    if (adds) header.warn(kPrefix + name, "true is ignored: no token is added to a text that is continued");
+  }
+  for (const char* name : {"remove_extra_whitespaces", "normalizer.lowercase", "normalizer.strip_accents"}) {
+    TIERD_ASSIGN(const bool changes, header.flag(kPrefix + name, false));
+    if (changes) return header.error(Code::unsupported, kPrefix + name, "true, supported is false");
+  }
+  for (const char* name : {"precompiled_charsmap", "suppress_tokens"}) {
+    TIERD_ASSIGN(const auto values, header.integers(file, kPrefix + name, kMaxMerges));
+    if (!values.empty())
+      return header.error(Code::unsupported, kPrefix + name,
+                          fmt::format("{} values, supported is an empty list", values.size()));
+  }
+  for (const std::string& key : header.keys(kPrefix)) {
+    if (std::ranges::find(kKnownKeys, std::string_view(key).substr(kPrefix.size())) == kKnownKeys.end())
+      header.warn(key, "an unknown key, which has no effect");
+  }
+  return {};
+}
+
+// Gives tokens without text a name, because each text must be one token's alone.
+void name_empty_tokens(const GgufHeader& header, Vocab& vocab) {
+  uint64_t count = 0;
+  for (size_t token = 0; token < vocab.pieces.size(); ++token) {
+    if (!vocab.pieces[token].empty()) continue;
+    vocab.pieces[token] = fmt::format("[EMPTY_{}]", token);
+    vocab.types[token] = TokenType::unused;
+    ++count;
+  }
+  if (count != 0)
+    header.warn(kPrefix + "tokens", fmt::format("{} tokens have no text; no text becomes them", count));
+}
+
+// Phi-3's tokenizer.json lets its special tokens take the white space after them; GGUF has no key for it.
+void take_spaces_after_tokens(Vocab& vocab) {
+  constexpr std::array<std::string_view, 3> kOthers = {"<unk>", "<s>", "<|endoftext|>"};
+  std::vector<AddedToken>& added = vocab.added_tokens.emplace();
+  for (uint32_t token = 0; token < vocab.pieces.size(); ++token) {
+    const TokenType type = vocab.types[token];
+    if (type != TokenType::control && type != TokenType::user_defined && type != TokenType::unknown) continue;
+    const bool takes = std::ranges::find(kOthers, vocab.pieces[token]) == kOthers.end();
+    added.push_back({.token = token, .rstrip = takes});
+  }
 }
 
 Status read_sentencepiece(const File& file, const GgufHeader& header, Vocab& vocab) {
@@ -102,18 +179,33 @@ Status read_sentencepiece(const File& file, const GgufHeader& header, Vocab& voc
                         fmt::format("{} scores for {} tokens, expected one for each", vocab.scores.size(),
                                     vocab.pieces.size()));
   }
+  TIERD_ASSIGN(const std::string architecture, header.text("general.architecture", ""));
+  if (architecture == "phi3") take_spaces_after_tokens(vocab);
   TIERD_ASSIGN(vocab.add_space_prefix, header.flag(kPrefix + "add_space_prefix", true));
   TIERD_ASSIGN(vocab.add_bos, header.flag(kPrefix + "add_bos_token", true));
   return {};
 }
 
 Status read_byte_bpe(const File& file, const GgufHeader& header, Vocab& vocab) {
-  TIERD_ASSIGN(const std::string pre_tokenizer, header.text(kPrefix + "pre", "default"));
-  vocab.pre_tokenizer = PreTokenizer::family_of(pre_tokenizer);
+  const std::string pre_key = kPrefix + "pre";
+  TIERD_ASSIGN(const std::string pre_tokenizer, header.text(pre_key, ""));
+  const PreTokenizerRule* const rule = find_pre_tokenizer_rule(pre_tokenizer);
+  if (rule == nullptr) {
+    return header.error(
+        Code::unsupported, pre_key,
+        fmt::format("{}; known are {}; --tokenizer FILE uses the model's own tokenizer.json",
+                    pre_tokenizer.empty() ? std::string("missing")
+                                          : fmt::format("unknown rule \"{}\"", shown(pre_tokenizer)),
+                    pre_tokenizer_names()));
+  }
+  vocab.pre_tokenizer = rule->name;
   TIERD_ASSIGN(vocab.merges, header.strings(file, kPrefix + "merges", kMaxMerges));
   if (vocab.merges.empty()) return header.error(Code::corrupt, kPrefix + "merges", "missing or empty");
-  // Llama 3's files begin texts with BOS without having the flag.
-  TIERD_ASSIGN(vocab.add_bos, header.flag(kPrefix + "add_bos_token", vocab.pre_tokenizer == "llama-bpe"));
+  TIERD_ASSIGN(const bool prefix, header.flag(kPrefix + "add_space_prefix", false));
+  if (prefix)
+    header.warn(kPrefix + "add_space_prefix", "true has no effect: a byte-level vocabulary has no prefix");
+  // Files of some families begin texts with BOS without having the flag.
+  TIERD_ASSIGN(vocab.add_bos, header.flag(kPrefix + "add_bos_token", rule->begins_with_bos));
   vocab.add_space_prefix = false;
   return {};
 }
@@ -127,7 +219,9 @@ Result<std::optional<Vocab>> read_gguf_vocab(const File& file, const GgufHeader&
   if (model == "none" || model == "no_vocab") return std::optional<Vocab>();
   if (model != "llama" && model != "gpt2") {
     return header.error(Code::unsupported, model_key,
-                        fmt::format("\"{}\", supported are llama and gpt2", model));
+                        fmt::format("\"{}\", supported are llama and gpt2; --tokenizer FILE uses the model's "
+                                    "own tokenizer.json",
+                                    shown(model)));
   }
 
   Vocab vocab;
@@ -139,9 +233,10 @@ Result<std::optional<Vocab>> read_gguf_vocab(const File& file, const GgufHeader&
                         fmt::format("{} tokens, the embedding has {} rows", vocab.pieces.size(), vocab_size));
   }
   TIERD_TRY(read_types(file, header, vocab));
+  name_empty_tokens(header, vocab);
   TIERD_ASSIGN(vocab.chat_template, header.text("tokenizer.chat_template", ""));
   TIERD_TRY(read_special_tokens(header, vocab));
-  TIERD_TRY(check_text_keys(header));
+  TIERD_TRY(check_text_keys(file, header));
   if (vocab.kind == VocabKind::sentencepiece_bpe) {
     TIERD_TRY(read_sentencepiece(file, header, vocab));
   } else {

@@ -185,10 +185,24 @@ void warn_of_lost_rules(const Vocab& vocab, const std::string& path) {
     say_once(path +
              ": the rules lstrip, rstrip and single_word of added tokens are left out, because GGUF has no "
              "keys for them");
+  if (!vocab.normalizers.empty())
+    say_once(path + ": the normalizer NFC is left out, because GGUF has no key for it");
   if (vocab.metaspace || vocab.prefix_text_only || vocab.split_at_spaces)
     say_once(path +
              ": the rules of Metaspace are left out, because GGUF has no keys for them; spaces are tokenized "
              "as sentencepiece does");
+}
+
+// Programs that read GGUF do not compose text; nearly all text is composed already.
+const std::vector<TextStep> kOnlyNfc = {{.kind = TextStepKind::nfc}};
+
+// Refuses a tokenizer that GGUF has no name for.
+Status check_vocab(const Vocab& vocab, const std::string& path) {
+  const bool normalizes = !vocab.normalizers.empty() && vocab.normalizers != kOnlyNfc;
+  if (vocab.kind != VocabKind::ranked_bpe && vocab.cuts.empty() && vocab.after_bos.empty() && !normalizes)
+    return {};
+  return Error{Code::unsupported, path,
+               "GGUF has no name for the steps of this tokenizer; use a store, which keeps them"};
 }
 
 void add_vocab(Metadata& out, const Vocab& vocab) {
@@ -374,6 +388,7 @@ Status write_file(const TensorSource& source, const std::string& path, bool quie
   Metadata metadata;
   add_model(metadata, source.config(), architecture, source.find("embed")->encoding);
   if (source.vocab() != nullptr) {
+    TIERD_TRY(check_vocab(*source.vocab(), path));
     warn_of_lost_rules(*source.vocab(), path);
     add_vocab(metadata, *source.vocab());
   }
@@ -394,7 +409,7 @@ Status write_gguf(const TensorSource& source, const std::string& path, bool quie
 
 Status check_gguf(const TensorSource& source) {
   TIERD_ASSIGN([[maybe_unused]] const std::string architecture, gguf_architecture(source));
-  return {};
+  return source.vocab() == nullptr ? Status() : check_vocab(*source.vocab(), source.path());
 }
 
 Status write_hollow_gguf(const TensorSource& source, const std::string& path) {

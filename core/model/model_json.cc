@@ -14,8 +14,8 @@
 
 namespace tierd {
 
-constexpr std::array<std::string_view, 2> names_of(VocabKind) {
-  return {"sentencepiece_bpe", "byte_bpe"};
+constexpr std::array<std::string_view, 3> names_of(VocabKind) {
+  return {"sentencepiece_bpe", "byte_bpe", "ranked_bpe"};
 }
 
 namespace {
@@ -57,18 +57,38 @@ void visit_added_token(Added& added, Visit&& visit) {
   visit("found_as", IfSet{added.found_as});
 }
 
+template <class Step, class Visit>
+void visit_step(Step& step, Visit&& visit) {
+  visit("kind", step.kind);
+  visit("pattern", IfSet{step.pattern});
+  visit("regex", IfSet{step.regex});
+  visit("content", IfSet{step.content});
+  visit("behavior", IfSet{step.behavior});
+  visit("invert", IfSet{step.invert});
+  visit("cuts", IfSet{step.cuts});
+  visit("prefix", IfSet{step.prefix});
+  visit("begin", IfSet{step.begin});
+  visit("end", IfSet{step.end});
+}
+
 // Calls visit(key, field) for every field of a Vocab; `V` is Vocab or const Vocab.
 template <class V, class Visit>
 void visit_vocab(V& vocab, Visit&& visit) {
   visit("kind", vocab.kind);
   visit("pre_tokenizer", vocab.pre_tokenizer);
+  visit("normalizers", IfSet{vocab.normalizers});  // only tokenizers of Hugging Face have these
+  visit("cuts", IfSet{vocab.cuts});
+  visit("decoders", IfSet{vocab.decoders});
+  visit("whole_words_first", IfSet{vocab.whole_words_first});
+  visit("fuse_unknown", IfSet{vocab.fuse_unknown});
   visit("bos", TokenOrNull{vocab.bos});
   visit("eos", TokenOrNull{vocab.eos});
   visit("unknown", TokenOrNull{vocab.unknown});
   visit("end_tokens", vocab.end_tokens);
   visit("add_bos", vocab.add_bos);
+  visit("after_bos", IfSet{vocab.after_bos});
   visit("add_space_prefix", vocab.add_space_prefix);
-  visit("prefix_text_only", IfSet{vocab.prefix_text_only});  // only tokenizers of Hugging Face have these
+  visit("prefix_text_only", IfSet{vocab.prefix_text_only});
   visit("metaspace", IfSet{vocab.metaspace});
   visit("split_at_spaces", IfSet{vocab.split_at_spaces});
   visit("added_tokens", IfSet{vocab.added_tokens});
@@ -130,6 +150,13 @@ struct FieldWriter {
     return list_of(*tokens, [](const AddedToken& added) {
       ordered_json one;
       visit_added_token(added, FieldWriter{one});
+      return one;
+    });
+  }
+  static ordered_json value_of(const std::vector<TextStep>& steps) {
+    return list_of(steps, [](const TextStep& step) {
+      ordered_json one;
+      visit_step(step, FieldWriter{one});
       return one;
     });
   }
@@ -197,6 +224,14 @@ struct FieldReader {
       TIERD_ASSIGN(const JsonFields one, fields.element(key, index, value));
       FieldReader reader{one};
       visit_added_token(tokens.emplace_back(), reader);
+      return reader.status;
+    });
+  }
+  Status read(const char* key, std::vector<TextStep>& steps) {
+    return fields.read_each(key, [&](const json& value, size_t index) -> Status {
+      TIERD_ASSIGN(const JsonFields one, fields.element(key, index, value));
+      FieldReader reader{one};
+      visit_step(steps.emplace_back(), reader);
       return reader.status;
     });
   }

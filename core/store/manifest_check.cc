@@ -54,9 +54,12 @@ class Checker {
         return bad("vocab", fmt::format("has token {}, expected a number below {}", id, pieces));
       }
     }
-    for (const uint32_t id : vocab.end_tokens) {
-      if (id >= pieces)
-        return bad("vocab.end_tokens", fmt::format("has token {}, expected a number below {}", id, pieces));
+    for (const auto& [key, list] :
+         {std::pair{"vocab.end_tokens", &vocab.end_tokens}, std::pair{"vocab.after_bos", &vocab.after_bos}}) {
+      for (const uint32_t id : *list) {
+        if (id >= pieces)
+          return bad(key, fmt::format("has token {}, expected a number below {}", id, pieces));
+      }
     }
     for (const AddedToken& added : vocab.added_tokens.value_or(std::vector<AddedToken>())) {
       if (added.token >= pieces)

@@ -465,7 +465,17 @@ const std::vector<HostileGguf>& hostile_models() {
       {Code::corrupt, "\"tokenizer.ggml.bos_token_id\": expected a whole number",
        [](B& b) { b = with_sentencepiece(), b.set_f32("tokenizer.ggml.bos_token_id", 1); }},
       {Code::corrupt, "\"tokenizer.ggml.merges\": missing or empty",
+       [](B& b) {
+         b = with_sentencepiece(), b.set_text("tokenizer.ggml.model", "gpt2");
+         b.set_text("tokenizer.ggml.pre", "gpt-2");
+       }},
+      {Code::unsupported, "\"tokenizer.ggml.pre\": missing; known are gpt-2, ",
        [](B& b) { b = with_sentencepiece(), b.set_text("tokenizer.ggml.model", "gpt2"); }},
+      {Code::unsupported, "\"tokenizer.ggml.pre\": unknown rule \"klingon\"; known are gpt-2, ",
+       [](B& b) {
+         b = with_sentencepiece(), b.set_text("tokenizer.ggml.model", "gpt2");
+         b.set_text("tokenizer.ggml.pre", "klingon");
+       }},
   };
   return cases;
 }

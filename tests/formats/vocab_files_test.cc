@@ -9,6 +9,7 @@
 #include "core/formats/gguf_vocab.h"
 #include "core/model/text/tokenizer.h"
 #include "tests/base/temp_folder.h"
+#include "tests/formats/gguf_builder.h"
 #include "tests/model/text/peer_vectors.h"
 
 namespace tierd {
@@ -113,6 +114,27 @@ TEST(VocabFiles, ACheckpointPrefersTheTokenizerOfItsSize) {
   ASSERT_TRUE(found.ok()) << found.error().line();
   EXPECT_EQ(found->vocab->pieces.back(), "z");
   EXPECT_THAT(found->files, ElementsAre(chosen));
+}
+
+Result<std::vector<uint32_t>> encoded_by(const std::string& architecture, const std::string& text) {
+  const TempFolder folder;
+  GgufBuilder b = tiny_gguf_llama();
+  b.set_text("general.architecture", architecture);
+  b.set_text("tokenizer.ggml.model", "llama");
+  b.set_texts("tokenizer.ggml.tokens", {"<unk>", "<s>", "</s>", "a", "▁", "<|user|>", "▁a", "\n"});
+  b.set_numbers<float>("tokenizer.ggml.scores", GgufType::f32, {0, 0, 0, -2, -3, 0, -1, -4});
+  b.set_numbers<int32_t>("tokenizer.ggml.token_type", GgufType::i32, {2, 3, 4, 1, 1, 3, 1, 1});
+  TIERD_ASSIGN(const File file, File::open(folder.write("m.gguf", b.bytes())));
+  TIERD_ASSIGN(const GgufHeader header, GgufHeader::read(file));
+  TIERD_ASSIGN(const auto vocab, read_gguf_vocab(file, header, 8));
+  TIERD_ASSIGN(const auto tokenizer, make_tokenizer(*vocab, "test"));
+  return tokenizer->encode(text, true, true);
+}
+
+TEST(GgufVocab, TokensOfPhi3TakeTheSpacesAfterThem) {
+  const std::string text = "<|user|> \n a</s> a<s> a";
+  EXPECT_THAT(*encoded_by("llama", text), ElementsAre(1, 5, 4, 4, 7, 6, 2, 6, 1, 4, 6));
+  EXPECT_THAT(*encoded_by("phi3", text), ElementsAre(1, 5, 6, 2, 6, 1, 4, 6));
 }
 
 // llama.cpp's vocabulary files with its inputs and expected ids, if they are beside the project.

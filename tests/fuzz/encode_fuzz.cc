@@ -2,10 +2,13 @@
 // decoding returns the text.
 #include <array>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "core/base/check.h"
+#include "core/base/json_fields.h"
+#include "core/formats/tokenizer/json_vocab.h"
 #include "core/formats/tokenizer/tokenizer_files.h"
 #include "core/model/text/sentencepiece_bpe.h"
 #include "core/model/text/tokenizer.h"
@@ -54,6 +57,19 @@ Subject subject_of(Vocab vocab) {
   return subject;
 }
 
+// Adds the tokenizers of tests/golden/tokenizer/fields.json, which have steps.
+void add_steps(std::vector<Subject>& subjects) {
+  const std::string path = TIERD_SOURCE_DIR "/tests/golden/tokenizer/fields.json";
+  const auto golden = read_json_file(path, kMaxTokenizerFileBytes);
+  TIERD_CHECK_MSG(golden.ok(), golden.error().line());
+  for (const nlohmann::json& root : golden->at("bases")) {
+    auto vocab = vocab_of_tokenizer_json(path, root);
+    TIERD_CHECK_MSG(vocab.ok(), vocab.error().line());
+    subjects.push_back(subject_of(std::move(vocab).value()));
+    subjects.back().whole = false;  // some write other text
+  }
+}
+
 std::vector<Subject> all_subjects() {
   std::vector<Subject> subjects;
   for (const char* file : kFiles) {
@@ -68,6 +84,7 @@ std::vector<Subject> all_subjects() {
     }
     subjects.push_back(subject_of(std::move(vocab).value()));
   }
+  add_steps(subjects);
   return subjects;
 }
 

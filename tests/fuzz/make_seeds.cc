@@ -275,14 +275,31 @@ void manifest_seeds(const Seeds& seeds) {
   }
 }
 
+// Adds small tokenizer.json files with steps of all kinds.
+void tokenizer_step_seeds(const Seeds& seeds) {
+  constexpr size_t kCases = 60;
+  const json golden = json::parse(file_text(kTree / "tests/golden/tokenizer/fields.json"));
+  for (size_t i = 0; i < kCases; ++i) {
+    const json& one = golden.at("cases").at(i);
+    json root = golden.at("bases").at(one.at("base").get<std::string>());
+    for (const auto& [pointer, number] : one.at("changes").items())
+      root[json::json_pointer(pointer)] = golden.at("values").at(number.get<size_t>());
+    seeds.add("tokenizer", "steps-" + std::to_string(i),
+              " hi  e\xcc\x81 12" + kNul + kNul + kNul + root.dump());
+  }
+}
+
 void tokenizer_seeds(const Seeds& seeds) {
   const std::string beside = "Hello <|x|> 12\xe2\x96\x81w\xff" + kNul +
                              R"({"bos_token": "<s>", "add_bos_token": true})" + kNul +
                              R"({"eos_token_id": [0, 1]})" + kNul;
   for (const fs::path& file : files_of("tests/golden/tokenizer", "")) {
-    if (file.filename() == "golden.json") continue;
+    const bool records = file.filename() == "golden.json" || file.filename() == "fields.json" ||
+                         file.filename() == "pre_tokenizers.json";
+    if (records) continue;
     seeds.add("tokenizer", file.filename().string(), beside + file_text(file));
   }
+  tokenizer_step_seeds(seeds);
   std::string bin = bytes_of(7);
   for (const std::string& piece : Strings{"<unk>", "<s>", "</s>", "<0x41>", " a", "a", " "}) {
     bin += bytes_of(-1.0f) + bytes_of(static_cast<int32_t>(piece.size())) + piece;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "core/formats/tokenizer/tokenizer_files.h"
@@ -167,8 +168,9 @@ TEST(KnownBugs, VocabAndMergesFollowTheirClass_llama_cpp_9673) {
   EXPECT_EQ(with(json::object(), "opt"), "2");
   EXPECT_THAT(with({{"tokenizer_class", "KlingonTokenizer"}}),
               HasSubstr("tokenizer_config.json: tokenizer_class: \"KlingonTokenizer\" is not supported"));
-  EXPECT_THAT(with({{"tokenizer_class", "GPT2Tokenizer"}, {"add_prefix_space", true}}),
-              HasSubstr("add_prefix_space: true is not supported"));
+  EXPECT_EQ(with({{"tokenizer_class", "GPT2Tokenizer"}, {"add_prefix_space", true}}), "3") << "with a space";
+  EXPECT_THAT(with({{"tokenizer_class", "Qwen2Tokenizer"}, {"add_prefix_space", true}}),
+              HasSubstr("add_prefix_space: true is not supported with the rule \"qwen2\""));
 }
 
 TEST(KnownBugs, TokensAreAddedByFilesBeside_llama_cpp_3633) {
@@ -202,18 +204,65 @@ TEST(KnownBugs, FieldsOfTokenizersThatAreRefusedByName) {
     const auto vocab = read_tokenizer_json(folder.write("tokenizer.json", root.dump()));
     return vocab.ok() ? "accepted" : vocab.error().line();
   };
-  EXPECT_THAT(refused("/normalizer", {{"type", "NFKC"}}), HasSubstr("normalizer \"NFKC\""));
+  EXPECT_THAT(refused("/normalizer", {{"type", "Precompiled"}}), HasSubstr("normalizer \"Precompiled\""));
   EXPECT_THAT(refused("/normalizer", {{"type", "Prepend"}, {"prepend", "▁"}}),
-              HasSubstr("together with other steps"));
+              HasSubstr("prepend_scheme \"first\" is not supported together with the normalizer prepend"));
   EXPECT_THAT(refused("/pre_tokenizer/prepend_scheme", "last"), HasSubstr("prepend_scheme \"last\""));
-  EXPECT_THAT(refused("/pre_tokenizer/replacement", "_"), HasSubstr("replacement \"_\""));
+  EXPECT_THAT(refused("/pre_tokenizer/replacement", "__"),
+              HasSubstr("replacement: expected one character, found \"__\""));
   EXPECT_THAT(refused("/pre_tokenizer/split", "no"), HasSubstr("split: expected true or false"));
   EXPECT_THAT(refused("/post_processor", {{"type", "BertProcessing"}}),
               HasSubstr("post_processor \"BertProcessing\""));
   EXPECT_THAT(refused("/decoder", {{"type", "WordPiece"}}), HasSubstr("decoder \"WordPiece\""));
   EXPECT_THAT(refused("/model/dropout", 0.1), HasSubstr("model.dropout"));
-  EXPECT_THAT(refused("/model/ignore_merges", true), HasSubstr("model.ignore_merges"));
-  EXPECT_THAT(refused("/model/fuse_unk", false), HasSubstr("model.fuse_unk"));
+  EXPECT_THAT(refused("/model/ignore_merges", "yes"), HasSubstr("ignore_merges: expected true or false"));
+  EXPECT_THAT(refused("/model/unk_token", "<none>"), HasSubstr("model.unk_token: \"<none>\" is not in"));
+}
+
+// Returns the lines of standard error, and the error if the file is refused.
+std::string lines_of_gguf(const std::function<void(GgufBuilder&)>& change, Vocab* vocab = nullptr) {
+  const TempFolder folder;
+  GgufBuilder b = tiny_gguf_llama();
+  b.set_text("tokenizer.ggml.model", "llama");
+  b.set_texts("tokenizer.ggml.tokens", {"<unk>", "<s>", "</s>", "a", "", "", "b", "<|file_sep|>"});
+  b.set_numbers<float>("tokenizer.ggml.scores", GgufType::f32, std::vector<float>(8, 0));
+  b.set_numbers<int32_t>("tokenizer.ggml.token_type", GgufType::i32, {2, 3, 3, 1, 1, 1, 1, 4});
+  change(b);
+  testing::internal::CaptureStderr();
+  const auto source = open_source(folder.write("m.gguf", b.bytes()));
+  const std::string lines = testing::internal::GetCapturedStderr();
+  if (!source.ok()) return lines + source.error().line();
+  if (vocab != nullptr) *vocab = *(*source)->vocab();
+  return lines;
+}
+
+TEST(KnownBugs, KeysOfGgufTokenizersAreObeyedOrNamed) {
+  const auto with_flag = [](const char* key) {
+    return lines_of_gguf([&](GgufBuilder& b) { b.set_bool("tokenizer.ggml." + std::string(key), true); });
+  };
+  for (const char* key : {"remove_extra_whitespaces", "normalizer.lowercase", "normalizer.strip_accents"})
+    EXPECT_THAT(with_flag(key), HasSubstr(std::string(key) + "\": true, supported is false"));
+  for (const char* key : {"add_eos_token", "add_sep_token"})
+    EXPECT_THAT(with_flag(key), HasSubstr(std::string(key) + "\": true is ignored"));
+  EXPECT_THAT(with_flag("dropout"), HasSubstr("tokenizer.ggml.dropout\": an unknown key"));
+  for (const char* key : {"precompiled_charsmap", "suppress_tokens"}) {
+    EXPECT_THAT(lines_of_gguf([&](GgufBuilder& b) {
+                  b.set_numbers<int32_t>("tokenizer.ggml." + std::string(key), GgufType::i32, {3});
+                }),
+                HasSubstr(std::string(key) + "\": 1 values, supported is an empty list"));
+  }
+  EXPECT_THAT(lines_of_gguf([](GgufBuilder& b) { b.set_text("tokenizer.ggml.model", "bert"); }),
+              HasSubstr("\"bert\", supported are llama and gpt2; --tokenizer FILE"));
+}
+
+TEST(KnownBugs, TokensWithoutTextAndEndsOfFilledInCode) {
+  Vocab vocab;
+  const std::string lines = lines_of_gguf(
+      [](GgufBuilder& b) { b.set("tokenizer.ggml.fim_pad_token_id", GgufType::u32, bytes_of(uint32_t{6})); },
+      &vocab);
+  EXPECT_THAT(lines, HasSubstr("tokenizer.ggml.tokens\": 2 tokens have no text"));
+  EXPECT_EQ(vocab.pieces[5], "[EMPTY_5]");
+  EXPECT_THAT(vocab.end_tokens, ElementsAre(2, 6, 7));
 }
 
 TEST(KnownBugs, EndsOfTurnOfAnyType_llama_cpp_6772) {

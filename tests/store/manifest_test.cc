@@ -34,6 +34,17 @@ TEST(Manifest, TextAndBack) {
   plan.vocab.scores.resize(plan.vocab.pieces.size(), 3.4e38f);
   plan.vocab.merges = {"a b", std::string("\xff \xfe")};
   plan.vocab.eos = kNoToken;
+  plan.vocab.normalizers = {{.kind = TextStepKind::replace, .pattern = "\xe2\x96", .content = " "}};
+  plan.vocab.cuts = {
+      {.kind = TextStepKind::split,
+       .pattern = "a+",
+       .regex = true,
+       .behavior = CutBehavior::merged_with_next,
+       .invert = true},
+      {.kind = TextStepKind::metaspace, .content = "_", .cuts = true, .prefix = SpacePrefix::first}};
+  plan.vocab.decoders = {{.kind = TextStepKind::strip, .content = " ", .begin = 1, .end = 2}};
+  plan.vocab.whole_words_first = plan.vocab.fuse_unknown = true;
+  plan.vocab.after_bos = {1, 0};
   plan.vocab.metaspace = plan.vocab.prefix_text_only = plan.vocab.split_at_spaces = true;
   plan.vocab.added_tokens = {
       {.token = 1, .normalized = true, .found_as = "\xe2\x96 x"},
@@ -52,6 +63,11 @@ TEST(Manifest, TextAndBack) {
   EXPECT_EQ(again->vocab.scores, plan.vocab.scores);
   EXPECT_EQ(again->vocab.eos, kNoToken);
   EXPECT_TRUE(again->vocab.metaspace && again->vocab.prefix_text_only && again->vocab.split_at_spaces);
+  EXPECT_EQ(again->vocab.normalizers, plan.vocab.normalizers);
+  EXPECT_EQ(again->vocab.cuts, plan.vocab.cuts);
+  EXPECT_EQ(again->vocab.decoders, plan.vocab.decoders);
+  EXPECT_TRUE(again->vocab.whole_words_first && again->vocab.fuse_unknown);
+  EXPECT_EQ(again->vocab.after_bos, plan.vocab.after_bos);
   EXPECT_EQ(again->vocab.added_tokens, plan.vocab.added_tokens);
   EXPECT_EQ(again->config.norm_eps, 1e-12f);
   EXPECT_EQ(again->provenance.source, plan.provenance.source);

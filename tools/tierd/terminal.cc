@@ -77,9 +77,8 @@ class TerminalRun {
       prompt.push_back(vocab.bos);
     }
     result_.prompt_tokens = prompt.size();
-    // sentencepiece puts a space before the first word, which is not printed at the beginning of a document.
-    at_start_ =
-        arguments_.prompt.empty() && vocab.kind == VocabKind::sentencepiece_bpe && vocab.add_space_prefix;
+    // The space that a tokenizer puts before the first word is not printed at the beginning of a document.
+    at_start_ = arguments_.prompt.empty() && tokenizer_.drops_first_space();
 
     for (const uint32_t token : prompt) sampler_.accept(token);
     const uint64_t begin = now_ns();

@@ -42,15 +42,20 @@ Result<std::vector<std::string>> read_merges(const std::string& path) {
   return merges;
 }
 
-// Maps the class of the tokenizer to the rule that cuts words, which the two files do not have.
+// Maps the class of the tokenizer to its rules, which the two files do not have.
 struct ClassRule {
   std::string_view name;
-  std::string_view rule;
+  std::string_view pre_tokenizer;
+  bool composes = false;  // normalizes to NFC
 };
-constexpr std::array<ClassRule, 4> kClasses = {{{"GPT2Tokenizer", "gpt-2"},
+constexpr std::array<ClassRule, 6> kClasses = {{{"GPT2Tokenizer", "gpt-2"},
                                                 {"CodeGenTokenizer", "gpt-2"},
-                                                {"GPTNeoXTokenizer", "gpt-2"},
-                                                {"Qwen2Tokenizer", "qwen2"}}};
+                                                {"GPTNeoXTokenizer", "gpt-2", true},
+                                                {"Qwen2Tokenizer", "qwen2", true},
+                                                {"Qwen3_5Tokenizer", "qwen35", true},
+                                                {"CohereTokenizer", "command-r", true}}};
+constexpr const ClassRule& kGpt2Class = kClasses[0];
+constexpr const ClassRule& kQwen2Class = kClasses[3];
 
 Result<std::string> text_beside(const std::string& path, const char* name, const char* key) {
   const std::string file = (std::filesystem::path(path).parent_path() / name).string();
@@ -59,17 +64,17 @@ Result<std::string> text_beside(const std::string& path, const char* name, const
   return json_text(root, key);
 }
 
-Result<std::string> cutting_rule(const std::string& path) {
+Result<ClassRule> class_rule(const std::string& path) {
   TIERD_ASSIGN(std::string name, text_beside(path, "tokenizer_config.json", "tokenizer_class"));
   if (name.empty()) {
     TIERD_ASSIGN(const std::string model, text_beside(path, "config.json", "model_type"));
-    return std::string(model.starts_with("qwen") ? "qwen2" : "gpt-2");
+    return model.starts_with("qwen") ? kQwen2Class : kGpt2Class;
   }
   constexpr std::string_view kFast = "Fast";
   if (name.ends_with(kFast)) name.resize(name.size() - kFast.size());
   std::string known;
   for (const ClassRule& one : kClasses) {
-    if (one.name == name) return std::string(one.rule);
+    if (one.name == name) return one;
     known += (known.empty() ? "" : ", ") + std::string(one.name);
   }
   return Error{Code::unsupported,
@@ -87,7 +92,9 @@ Result<Vocab> read_gpt2_files(const std::string& vocab_json, const std::string& 
   TIERD_TRY(builder.add_pieces(root, ""));
   TIERD_ASSIGN(Vocab vocab, std::move(builder).build());
   vocab.kind = VocabKind::byte_bpe;
-  TIERD_ASSIGN(vocab.pre_tokenizer, cutting_rule(vocab_json));
+  TIERD_ASSIGN(const ClassRule rule, class_rule(vocab_json));
+  vocab.pre_tokenizer = rule.pre_tokenizer;
+  if (rule.composes) vocab.normalizers = {{.kind = TextStepKind::nfc}};
   vocab.add_space_prefix = false;
   vocab.add_bos = false;  // unless tokenizer_config.json sets it, as OPT's does
   TIERD_ASSIGN(vocab.merges, read_merges(merges_txt));

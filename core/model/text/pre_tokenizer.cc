@@ -2,257 +2,271 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <cstdint>
+#include <algorithm>
 
-#include "core/base/utf8.h"
-
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
+#include "core/model/text/byte_alphabet.h"
+#include "core/model/text/normalizer.h"
+#include "core/model/text/pre_tokenizer_rules.h"
+#include "core/model/text/utf8_segments.h"
 
 namespace tierd {
 namespace {
 
-// The expressions have \p{WSpace}, Unicode's White_Space, in place of their authors' \s, because PCRE2's \s
-// also matches U+180E.
-constexpr const char* kGpt2 =
-    R"('(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\p{WSpace}\p{L}\p{N}]+|\p{WSpace}+(?!\P{WSpace})|\p{WSpace}+)";
-constexpr const char* kLlama3 =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\p{WSpace}\p{L}\p{N}]+[\r\n]*|)"
-    R"(\p{WSpace}*[\r\n]+|\p{WSpace}+(?!\P{WSpace})|\p{WSpace}+)";
-constexpr const char* kQwen2 =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\p{WSpace}\p{L}\p{N}]+[\r\n]*|)"
-    R"(\p{WSpace}*[\r\n]+|\p{WSpace}+(?!\P{WSpace})|\p{WSpace}+)";
+constexpr const char* kOneNumber = R"(\p{N})";
+constexpr const char* kNumbers = R"(\p{N}+)";
+constexpr const char* kPunctuation = R"([\p{P}!-/:-@\[-`{-~])";
+// Rust's \w, which lacks six numbers that Oniguruma's has, and has the joiners.
+constexpr const char* kWordsAndSymbols = R"([\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200c}\x{200d}]+|)"
+                                         R"([^\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200c}\x{200d}\s]+)";
+constexpr const char* kWhiteSpace = R"(\s)";
 
-constexpr std::string_view kLlama3Steps =
-    R"(Split (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-
-struct Family {
-  std::string_view name;
-  // Applied in order, each to the parts that the one before has cut. Text that does not match becomes a word.
-  std::array<const char*, 5> expressions;
-  bool whole_words_first;
-  std::string_view hugging_face_steps;  // empty: not recognized in a tokenizer.json
+struct Span {
+  size_t begin = 0;
+  size_t end = 0;
+  bool matches = false;
 };
 
-constexpr Family kFamilies[] = {
-    {"gpt-2", {kGpt2}, false, "ByteLevel"},
-    {"llama-bpe", {kLlama3}, true, kLlama3Steps},
-    {"qwen2",
-     {kQwen2},
-     false,
-     R"(Split (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"},
-    {"falcon", {R"([\p{P}$+<=>^~|`]+)", kGpt2, "[0-9][0-9][0-9]"}, false, ""},
-    {"starcoder", {R"(\p{N})", kGpt2}, false, "Digits\nByteLevel"},
-    {"dbrx", {kLlama3}, false, kLlama3Steps},
-    {"deepseek-coder",
-     {R"([\r\n])", R"(\p{WSpace}?\p{L}+)", R"(\p{WSpace}?\p{P}+)",
-      R"([\x{4e00}-\x{9fa5}\x{0800}-\x{4e00}\x{ac00}-\x{d7ff}]+)", R"(\p{N})"},
-     false,
-     ""},
-};
-
-// Other names of llama.cpp's converter for these rules.
-struct Alias {
-  std::string_view name;
-  std::string_view family;
-};
-constexpr Alias kAliases[] = {
-    {"phi-2", "gpt-2"},
-    {"mpt", "gpt-2"},
-    {"olmo", "gpt-2"},
-    {"jais", "gpt-2"},
-    {"jina-es", "gpt-2"},
-    {"jina-de", "gpt-2"},
-    {"jina-v2-es", "gpt-2"},
-    {"jina-v2-de", "gpt-2"},
-    {"gigachat", "gpt-2"},
-    {"a.x-4.0", "gpt-2"},
-    {"mellum", "gpt-2"},
-    {"modern-bert", "gpt-2"},
-    {"exaone4", "gpt-2"},
-    {"trillion", "gpt-2"},
-    {"granite-docling", "gpt-2"},
-    {"llama3", "llama-bpe"},
-    {"llama-v3", "llama-bpe"},
-    {"falcon3", "llama-bpe"},
-    {"falcon-h1", "llama-bpe"},
-    {"pixtral", "llama-bpe"},
-    {"midm-2.0", "llama-bpe"},
-    {"lfm2", "llama-bpe"},
-    {"jina-v5-nano", "llama-bpe"},
-    {"deepseek-r1-qwen", "qwen2"},
-    {"megrez", "qwen2"},
-    {"kormo", "qwen2"},
-    {"f2llmv2", "qwen2"},
-    {"stablelm2", "qwen2"},
-    {"hunyuan", "qwen2"},
-    {"solar-open", "qwen2"},
-    {"grok-2", "qwen2"},
-    {"refact", "starcoder"},
-    {"command-r", "starcoder"},
-    {"smollm", "starcoder"},
-    {"codeshell", "starcoder"},
-    {"exaone", "starcoder"},
-    {"minerva-7b", "starcoder"},
-    {"mellum2", "starcoder"},
-    {"smaug-bpe", "dbrx"},
-    {"glm4", "dbrx"},
-    {"chatglm-bpe", "dbrx"},
-};
-
-struct FreeExpression {
-  void operator()(pcre2_code* code) const { pcre2_code_free(code); }
-};
-struct FreeMatch {
-  void operator()(pcre2_match_data* data) const { pcre2_match_data_free(data); }
-};
-struct FreeContext {
-  void operator()(pcre2_match_context* context) const { pcre2_match_context_free(context); }
-};
-using Expression = std::unique_ptr<pcre2_code, FreeExpression>;
-using MatchData = std::unique_ptr<pcre2_match_data, FreeMatch>;
-using MatchContext = std::unique_ptr<pcre2_match_context, FreeContext>;
-
-Expression compile(const char* expression) {
-  int error = 0;
-  PCRE2_SIZE offset = 0;
-  Expression code(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(expression), PCRE2_ZERO_TERMINATED,
-                                PCRE2_UTF | PCRE2_UCP, &error, &offset, nullptr));
-  TIERD_CHECK_MSG(code != nullptr, expression);
-  pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);  // if JIT is refused, matching is only slower
-  return code;
+// Divides the whole text into matches and the text between them.
+template <class Next>
+std::vector<Span> spans_between(std::string_view text, Next&& next) {
+  std::vector<Span> spans;
+  size_t done = 0;
+  for (Span match; next(match); done = match.end) {
+    if (match.begin > done) spans.push_back({done, match.begin, false});
+    spans.push_back({match.begin, match.end, true});
+  }
+  if (done < text.size()) spans.push_back({done, text.size(), false});
+  return spans;
 }
 
-// A run of text that is all well-formed UTF-8, or all malformed.
-struct Segment {
-  std::string_view text;
-  bool well_formed = false;
-};
+std::vector<Span> spans_of_text(std::string_view text, std::string_view pattern) {
+  size_t at = 0;
+  return spans_between(text, [&](Span& match) {
+    const size_t found = pattern.empty() ? std::string_view::npos : text.find(pattern, at);
+    if (found == std::string_view::npos) return false;
+    at = found + pattern.size();
+    match = {found, at, true};
+    return true;
+  });
+}
 
-std::vector<Segment> cut_at_bad_bytes(std::string_view text) {
-  std::vector<Segment> segments;
-  size_t begin = 0;
-  bool well_formed = true;
-  const auto close = [&](size_t end) {
-    if (end > begin) segments.push_back({text.substr(begin, end - begin), well_formed});
-    begin = end;
-  };
-  for (size_t at = 0; at < text.size();) {
-    const size_t bytes = utf8_character_bytes(text, at);
-    if ((bytes > 0) != well_formed) {
-      close(at);
-      well_formed = !well_formed;
+std::vector<Span> spans_of_expression(std::string_view text, const Expression& expression) {
+  Expression::Matches matches(expression, text);
+  return spans_between(text, [&](Span& match) {
+    if (!matches.next()) return false;
+    match = {matches.begin(), matches.end(), true};
+    return true;
+  });
+}
+
+// A match joins the text before it, unless that is a match.
+std::vector<Span> merged_with_previous(const std::vector<Span>& spans) {
+  std::vector<Span> merged;
+  bool after_match = false;
+  for (const Span& span : spans) {
+    if (span.matches && !after_match && !merged.empty()) {
+      merged.back().end = span.end;
+    } else {
+      merged.push_back(span);
     }
-    at += bytes > 0 ? bytes : 1;
+    after_match = span.matches;
   }
-  close(text.size());
-  return segments;
+  return merged;
+}
+
+std::vector<Span> merged_with_next(const std::vector<Span>& spans) {
+  std::vector<Span> merged;
+  bool before_match = false;
+  for (auto span = spans.rbegin(); span != spans.rend(); ++span) {
+    if (span->matches && !before_match && !merged.empty()) {
+      merged.back().begin = span->begin;
+    } else {
+      merged.push_back(*span);
+    }
+    before_match = span->matches;
+  }
+  std::ranges::reverse(merged);
+  return merged;
+}
+
+std::vector<Span> contiguous(const std::vector<Span>& spans) {
+  std::vector<Span> merged;
+  bool after_match = false;
+  for (const Span& span : spans) {
+    if (span.matches == after_match && !merged.empty()) {
+      merged.back().end = span.end;
+    } else {
+      merged.push_back(span);
+    }
+    after_match = span.matches;
+  }
+  return merged;
+}
+
+std::vector<Span> with_behavior(std::vector<Span> spans, CutBehavior behavior) {
+  switch (behavior) {
+    case CutBehavior::isolated:
+      return spans;
+    case CutBehavior::removed:
+      std::erase_if(spans, [](const Span& span) { return span.matches; });
+      return spans;
+    case CutBehavior::merged_with_previous:
+      return merged_with_previous(spans);
+    case CutBehavior::merged_with_next:
+      return merged_with_next(spans);
+    case CutBehavior::contiguous:
+      return contiguous(spans);
+  }
+  return spans;
+}
+
+std::string in_byte_alphabet(std::string_view text) {
+  std::string out;
+  out.reserve(2 * text.size());
+  for (const char byte : text) out += byte_character(static_cast<uint8_t>(byte));
+  return out;
+}
+
+// Returns the text that the step cuts: with its prefix, and with its mark for spaces.
+std::string_view text_to_cut(const TextStep& step, std::string_view text, bool at_start,
+                             std::deque<std::string>& written) {
+  const bool marks = step.kind == TextStepKind::metaspace;
+  if (!marks && step.kind != TextStepKind::byte_level) return text;
+  const std::string_view mark = marks ? std::string_view(step.content) : " ";
+  const bool prefixed = step.prefix == SpacePrefix::always || (step.prefix == SpacePrefix::first && at_start);
+  if (!marks && (!prefixed || text.starts_with(mark))) return text;
+  std::string out =
+      marks ? with_replaced(text, {.pattern = " ", .content = step.content}, nullptr) : std::string(text);
+  if (prefixed && !out.starts_with(mark)) out.insert(0, mark);
+  return written.emplace_back(std::move(out));
 }
 
 }  // namespace
 
-struct PreTokenizer::Rules {
-  const Family* family = nullptr;
-  std::vector<Expression> codes;
-  MatchContext context;
-
-  void cut(const pcre2_code* code, pcre2_match_data* match, std::string_view text,
-           std::vector<std::string_view>& words) const {
-    const auto* subject = reinterpret_cast<PCRE2_SPTR>(text.data());
-    const PCRE2_SIZE* span = pcre2_get_ovector_pointer(match);
-    size_t at = 0;
-    while (at < text.size()) {
-      // The text is known to be UTF-8; checking it again at each word would take quadratic time.
-      int count = pcre2_match(code, subject, text.size(), at, PCRE2_NO_UTF_CHECK, match, context.get());
-      if (count == PCRE2_ERROR_JIT_STACKLIMIT) {
-        count = pcre2_match(code, subject, text.size(), at, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, match,
-                            context.get());
-      }
-      if (count == PCRE2_ERROR_NOMATCH) break;
-      TIERD_CHECK_MSG(count > 0 && span[1] > span[0], "an expression of the table failed or matched nothing");
-      if (span[0] > at) words.push_back(text.substr(at, span[0] - at));
-      words.push_back(text.substr(span[0], span[1] - span[0]));
-      at = span[1];
+Result<PreTokenizer::Cut> PreTokenizer::compile(const TextStep& step, std::string_view origin) {
+  Cut made{step};
+  TextStep& own = made.step;
+  switch (step.kind) {
+    case TextStepKind::split: {
+      if (!step.regex) return made;
+      if (step.behavior == CutBehavior::isolated && !step.invert)
+        made.digit_groups = DigitGroups::of(step.pattern);
+      if (made.digit_groups) return made;
+      TIERD_ASSIGN(made.expression, Expression::from_file(step.pattern, origin));
+      return made;
     }
-    if (at < text.size()) words.push_back(text.substr(at));
+    case TextStepKind::digits:
+      made.expression = Expression::known(step.cuts ? kOneNumber : kNumbers);
+      return made;
+    case TextStepKind::punctuation:
+      made.expression = Expression::known(kPunctuation);
+      return made;
+    case TextStepKind::whitespace:
+      made.expression = Expression::known(kWordsAndSymbols);
+      own.behavior = CutBehavior::removed;
+      own.invert = true;
+      return made;
+    case TextStepKind::whitespace_split:
+      made.expression = Expression::known(kWhiteSpace);
+      own.behavior = CutBehavior::removed;
+      return made;
+    case TextStepKind::metaspace:
+      own.pattern = step.content;
+      own.behavior = CutBehavior::merged_with_next;
+      return made;
+    case TextStepKind::byte_level:
+      if (step.cuts) made.expression = Expression::known(kGpt2Expression);
+      made.writes_bytes = true;
+      return made;
+    default:
+      return Error{Code::corrupt, std::string(origin),
+                   fmt::format("the step {} is no pre-tokenizer", name(step.kind))};
   }
-};
-
-PreTokenizer::PreTokenizer(std::unique_ptr<Rules> rules) : rules_(std::move(rules)) {}
-PreTokenizer::PreTokenizer(PreTokenizer&&) noexcept = default;
-PreTokenizer& PreTokenizer::operator=(PreTokenizer&&) noexcept = default;
-PreTokenizer::~PreTokenizer() = default;
+}
 
 Result<PreTokenizer> PreTokenizer::make(std::string_view name, std::string_view origin) {
-  for (const Family& family : kFamilies) {
-    if (family.name != family_of(name)) continue;
-    auto rules = std::make_unique<Rules>();
-    rules->family = &family;
-    for (const char* expression : family.expressions) {
-      if (expression != nullptr) rules->codes.push_back(compile(expression));
-    }
-    rules->context.reset(pcre2_match_context_create(nullptr));
-    TIERD_CHECK(rules->context != nullptr);
-    // The expressions backtrack over white space at most once, so long text needs no limit.
-    pcre2_set_match_limit(rules->context.get(), UINT32_MAX);
-    pcre2_set_depth_limit(rules->context.get(), UINT32_MAX);
-    pcre2_set_heap_limit(rules->context.get(), UINT32_MAX);
-    return PreTokenizer(std::move(rules));
+  const PreTokenizerRule* const rule = find_pre_tokenizer_rule(name);
+  if (rule == nullptr) {
+    return Error{Code::unsupported, std::string(origin),
+                 fmt::format("unknown pre-tokenizer \"{}\"; known are {}", name, pre_tokenizer_names())};
   }
-  return Error{Code::unsupported, std::string(origin),
-               fmt::format("unknown pre-tokenizer \"{}\"; known are {}", name, known_names())};
+  PreTokenizer made;
+  for (const char* const expression : rule->expressions) {
+    if (expression == nullptr) break;
+    Cut& cut = made.cuts_.emplace_back(Cut{TextStep{.kind = TextStepKind::split}});
+    cut.digit_groups = DigitGroups::of(expression);
+    if (!cut.digit_groups) cut.expression = Expression::known(expression);
+  }
+  return made;
 }
 
-std::vector<std::string_view> PreTokenizer::split(std::string_view text) const {
-  std::vector<std::string_view> words;
-  std::vector<std::string_view> current;
-  std::vector<std::string_view> cut;
-  for (const Segment& segment : cut_at_bad_bytes(text)) {
+Result<PreTokenizer> PreTokenizer::make(const std::vector<TextStep>& steps, LastByteLevel last,
+                                        std::string_view origin) {
+  PreTokenizer made;
+  for (const TextStep& step : steps) {
+    TIERD_ASSIGN(Cut cut, compile(step, origin));
+    made.cuts_.push_back(std::move(cut));
+  }
+  if (last == LastByteLevel::only_cuts && !made.cuts_.empty()) made.cuts_.back().writes_bytes = false;
+  return made;
+}
+
+void PreTokenizer::cut(const Cut& by, const Word& word, std::vector<Word>& out,
+                       std::deque<std::string>& written) {
+  const std::string_view text = text_to_cut(by.step, word.text, word.at_start, written);
+  const auto add = [&](size_t begin, size_t end) {
+    if (end == begin) return;
+    std::string_view part = text.substr(begin, end - begin);
+    if (by.writes_bytes) part = written.emplace_back(in_byte_alphabet(part));
+    out.push_back({part, word.at_start && begin == 0});
+  };
+  if (by.digit_groups) {
+    size_t done = 0;
+    for (const size_t position : by.digit_groups->cuts(text)) {
+      add(done, position);
+      done = position;
+    }
+    return add(done, text.size());
+  }
+  const bool cuts = by.expression || by.step.kind == TextStepKind::split ||
+                    (by.step.kind == TextStepKind::metaspace && by.step.cuts);
+  if (!cuts) return add(0, text.size());
+  if (by.expression &&
+      by.step.behavior == CutBehavior::isolated) {  // without a list of spans: the common case
+    size_t done = 0;
+    for (Expression::Matches matches(*by.expression, text); matches.next(); done = matches.end()) {
+      add(done, matches.begin());
+      add(matches.begin(), matches.end());
+    }
+    return add(done, text.size());
+  }
+  std::vector<Span> spans =
+      by.expression ? spans_of_expression(text, *by.expression) : spans_of_text(text, by.step.pattern);
+  if (by.step.invert)
+    for (Span& span : spans) span.matches = !span.matches;
+  for (const Span& span : with_behavior(std::move(spans), by.step.behavior)) add(span.begin, span.end);
+}
+
+PreTokenizer::Words PreTokenizer::split(std::string_view text, bool at_start) const {
+  Words out;
+  const bool writes_bytes = std::ranges::any_of(cuts_, &Cut::writes_bytes);
+  std::vector<Word> current;
+  std::vector<Word> next;
+  for (const Utf8Segment& segment : utf8_segments(text)) {
     if (!segment.well_formed) {
-      words.push_back(segment.text);
+      out.words.push_back(writes_bytes ? out.written.emplace_back(in_byte_alphabet(segment.text))
+                                       : segment.text);
       continue;
     }
-    current.assign(1, segment.text);
-    for (const Expression& code : rules_->codes) {
-      const MatchData match(pcre2_match_data_create_from_pattern(code.get(), nullptr));
-      TIERD_CHECK(match != nullptr);
-      cut.clear();
-      for (const std::string_view word : current) rules_->cut(code.get(), match.get(), word, cut);
-      current.swap(cut);
+    current.assign(1, {segment.text, at_start && segment.text.data() == text.data()});
+    for (const Cut& by : cuts_) {
+      next.clear();
+      for (const Word& word : current) cut(by, word, next, out.written);
+      current.swap(next);
     }
-    words.insert(words.end(), current.begin(), current.end());
+    for (const Word& word : current) out.words.push_back(word.text);
   }
-  return words;
-}
-
-bool PreTokenizer::whole_words_first() const {
-  return rules_->family->whole_words_first;
-}
-
-std::string_view PreTokenizer::family_of(std::string_view name) {
-  for (const Alias& alias : kAliases) {
-    if (alias.name == name) return alias.family;
-  }
-  return name;
-}
-
-std::string_view PreTokenizer::name_of_steps(std::string_view steps, bool whole_words_first) {
-  for (const Family& family : kFamilies) {
-    const bool same = family.hugging_face_steps == steps && family.whole_words_first == whole_words_first;
-    if (same && !steps.empty()) return family.name;
-  }
-  return {};
-}
-
-std::string PreTokenizer::known_names() {
-  std::string names;
-  for (const Family& family : kFamilies) {
-    if (!names.empty()) names += ", ";
-    names += family.name;
-  }
-  for (const Alias& alias : kAliases) names.append(", ").append(alias.name);
-  return names;
+  return out;
 }
 
 }  // namespace tierd

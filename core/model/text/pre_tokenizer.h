@@ -1,45 +1,60 @@
-// Splits text into the words that byte-level BPE merges, by the regular expressions of a family of models. A
-// new family is one row in pre_tokenizer.cc.
+// Cuts text into the words that byte-level and ranked BPE merge: by the rule of a family of models
+// (pre_tokenizer_rules.h), or by the pre-tokenizer steps of a tokenizer.json.
 #pragma once
 
-#include <memory>
+#include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/model/text/digit_groups.h"
+#include "core/model/text/expression.h"
+#include "core/model/text/text_step.h"
 
 namespace tierd {
 
+// The treatment of a ByteLevel step that is the last: it writes bytes as characters of the byte alphabet, or
+// only cuts.
+enum class LastByteLevel : uint8_t { writes, only_cuts };
+
 class PreTokenizer {
  public:
+  // Words, and the texts that steps have written for them. Words of no step point into the text.
+  struct Words {
+    std::vector<std::string_view> words;
+    std::deque<std::string> written;
+
+    auto begin() const { return words.begin(); }
+    auto end() const { return words.end(); }
+  };
+
   // `name`: a value of GGUF's tokenizer.ggml.pre. Error: unsupported, with the list of known names.
   static Result<PreTokenizer> make(std::string_view name, std::string_view origin);
+  // Errors: corrupt (a step that cuts no text), unsupported (an expression).
+  static Result<PreTokenizer> make(const std::vector<TextStep>& steps, LastByteLevel last,
+                                   std::string_view origin);
 
-  PreTokenizer(PreTokenizer&&) noexcept;
-  PreTokenizer& operator=(PreTokenizer&&) noexcept;
-  ~PreTokenizer();
-
-  // Returns words that concatenated equal `text`. A run of bytes that are not UTF-8 is one word. Any thread.
-  std::vector<std::string_view> split(std::string_view text) const;
-
-  // Whether a word that equals a piece becomes that token without merging.
-  bool whole_words_first() const;
-
-  // Returns the family of a name: several converters have named the same rule differently. Returns a name
-  // that is no alias unchanged.
-  static std::string_view family_of(std::string_view name);
-
-  // Returns the name for a Hugging Face `pre_tokenizer`, given as its steps joined by '\n': "Split <regex>",
-  // "ByteLevel" (splits by GPT-2's expression), "Digits" (splits into single digits). Empty if not known.
-  // `whole_words_first`: of rules with this property.
-  static std::string_view name_of_steps(std::string_view steps, bool whole_words_first);
-  static std::string known_names();
+  // Returns the words in order. With a rule they concatenate to `text`. A run of bytes that are not UTF-8 is
+  // one word. `at_start`: the text begins the whole text. Any thread.
+  Words split(std::string_view text, bool at_start = true) const;
 
  private:
-  struct Rules;
-  explicit PreTokenizer(std::unique_ptr<Rules> rules);
-  std::unique_ptr<Rules> rules_;
+  struct Cut {
+    TextStep step;
+    std::optional<Expression> expression = std::nullopt;
+    std::optional<DigitGroups> digit_groups = std::nullopt;  // instead of the expression
+    bool writes_bytes = false;
+  };
+  struct Word {
+    std::string_view text;
+    bool at_start = false;
+  };
+  static Result<Cut> compile(const TextStep& step, std::string_view origin);
+  static void cut(const Cut& by, const Word& word, std::vector<Word>& out, std::deque<std::string>& written);
+
+  std::vector<Cut> cuts_;
 };
 
 }  // namespace tierd

@@ -113,8 +113,7 @@ Result<std::unique_ptr<Tokenizer>> SentencePieceBpe::make(Vocab vocab, std::stri
 
 std::vector<uint32_t> SentencePieceBpe::encode(std::string_view text, bool add_special,
                                                bool parse_special) const {
-  std::vector<uint32_t> out;
-  if (add_special && vocab_.add_bos && vocab_.bos != kNoToken) out.push_back(vocab_.bos);
+  std::vector<uint32_t> out = begin_tokens(add_special);
   const TokenFinders& finders = parse_special ? control_and_user_defined_ : user_defined_;
   const auto add_token = [&](uint32_t token) { out.push_back(token); };
   const auto add_text = [&](std::string_view part) {
@@ -207,10 +206,10 @@ void SentencePieceBpe::append(std::string_view piece, size_t first, std::vector<
 
 std::string SentencePieceBpe::piece(uint32_t token, bool special) const {
   if (token >= vocab_.pieces.size()) return {};
-  const std::string& piece = vocab_.pieces[token];
+  const std::string& piece = piece_of(token);
   switch (vocab_.types[token]) {
     case TokenType::control:
-      return special ? piece : std::string();
+      return special ? without_space_marks(piece) : std::string();
     case TokenType::unknown:
       return std::string(kUnknownText);
     case TokenType::byte:

@@ -29,6 +29,7 @@ class SentencePieceBpe final : public Tokenizer {
 
   std::vector<uint32_t> encode(std::string_view text, bool add_special, bool parse_special) const override;
   std::string piece(uint32_t token, bool special) const override;
+  bool drops_first_space() const override { return vocab_.add_space_prefix; }
 
  private:
   explicit SentencePieceBpe(Vocab vocab) : Tokenizer(std::move(vocab)) { byte_tokens_.fill(kNoToken); }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/model/text/byte_bpe.h"
+#include "core/model/text/ranked_bpe.h"
 #include "core/model/text/sentencepiece_bpe.h"
 
 namespace tierd {
@@ -39,6 +40,7 @@ Status check_vocab(const Vocab& vocab, std::string_view origin) {
   if (vocab.eos != kNoToken) TIERD_TRY(check_id("EOS", vocab.eos));
   if (vocab.unknown != kNoToken) TIERD_TRY(check_id("unknown", vocab.unknown));
   for (const uint32_t token : vocab.end_tokens) TIERD_TRY(check_id("end", token));
+  for (const uint32_t token : vocab.after_bos) TIERD_TRY(check_id("beginning", token));
   if (vocab.added_tokens) {
     for (const AddedToken& added : *vocab.added_tokens) TIERD_TRY(check_id("added", added.token));
   }
@@ -47,15 +49,35 @@ Status check_vocab(const Vocab& vocab, std::string_view origin) {
 
 }  // namespace
 
+Tokenizer::Tokenizer(Vocab vocab) : vocab_(std::move(vocab)) {
+  for (const AddedToken& added : vocab_.added_tokens.value_or(std::vector<AddedToken>())) {
+    if (!added.found_as.empty()) normalized_.emplace(added.token, added.found_as);
+  }
+}
+
+const std::string& Tokenizer::piece_of(uint32_t token) const {
+  const auto found = normalized_.find(token);
+  return found == normalized_.end() ? vocab_.pieces[token] : found->second;
+}
+
+std::vector<uint32_t> Tokenizer::begin_tokens(bool add_special) const {
+  if (!add_special || !vocab_.add_bos || vocab_.bos == kNoToken) return {};
+  std::vector<uint32_t> tokens = {vocab_.bos};
+  tokens.insert(tokens.end(), vocab_.after_bos.begin(), vocab_.after_bos.end());
+  return tokens;
+}
+
 std::string Tokenizer::decode(const std::vector<uint32_t>& tokens, bool special) const {
   std::string text;
-  bool first_word = vocab_.kind == VocabKind::sentencepiece_bpe && vocab_.add_space_prefix;
+  bool first_word = drops_first_space();
   for (const uint32_t token : tokens) {
     const std::string bytes = piece(token, special);
     size_t skip = 0;
-    if (first_word && token < vocab_.pieces.size() && vocab_.types[token] != TokenType::control) {
+    const bool hidden =
+        token >= vocab_.pieces.size() || (vocab_.types[token] == TokenType::control && !special);
+    if (first_word && !hidden) {
       first_word = false;
-      if (vocab_.pieces[token].starts_with(kSpaceMark)) skip = 1;
+      if (piece_of(token).starts_with(kSpaceMark)) skip = 1;
     }
     text.append(bytes, skip);
   }
@@ -69,6 +91,8 @@ Result<std::unique_ptr<Tokenizer>> make_tokenizer(Vocab vocab, std::string_view 
       return SentencePieceBpe::make(std::move(vocab), origin);
     case VocabKind::byte_bpe:
       return ByteBpe::make(std::move(vocab), origin);
+    case VocabKind::ranked_bpe:
+      return RankedBpe::make(std::move(vocab), origin);
   }
   return Error{Code::unsupported, std::string(origin), "unknown kind of vocabulary"};
 }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "core/base/result.h"
@@ -26,13 +27,24 @@ class Tokenizer {
   virtual std::string piece(uint32_t token, bool special) const = 0;
 
   // Returns the whole text, without the space that sentencepiece adds before the first word.
-  std::string decode(const std::vector<uint32_t>& tokens, bool special = false) const;
+  virtual std::string decode(const std::vector<uint32_t>& tokens, bool special = false) const;
+
+  // Returns whether decode() leaves out a space at the beginning, which encode() has added.
+  virtual bool drops_first_space() const = 0;
 
   const Vocab& vocab() const { return vocab_; }
 
  protected:
-  explicit Tokenizer(Vocab vocab) : vocab_(std::move(vocab)) {}
+  explicit Tokenizer(Vocab vocab);
+  // Returns a token's piece. A token that is matched in normalized text has its normalized text, as in the
+  // tokenizers package.
+  const std::string& piece_of(uint32_t token) const;
+  // Returns the tokens that begin a text if `add_special`.
+  std::vector<uint32_t> begin_tokens(bool add_special) const;
   Vocab vocab_;
+
+ private:
+  std::unordered_map<uint32_t, std::string> normalized_;  // by token
 };
 
 // Errors: corrupt (duplicate or missing pieces, ids out of range), unsupported (unknown pre-tokenizer, with

@@ -7,11 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "core/model/text/text_step.h"
+
 namespace tierd {
 
 enum class VocabKind : uint8_t {
   sentencepiece_bpe,  // pieces with scores, "▁" for space, <0xNN> for bytes
   byte_bpe,           // GPT-2's byte alphabet, ranked merges
+  ranked_bpe,         // characters, ranked merges, and the steps of a tokenizer.json
 };
 enum class TokenType : uint8_t {
   normal,
@@ -40,15 +43,23 @@ struct Vocab {
   VocabKind kind = VocabKind::sentencepiece_bpe;
   std::string pre_tokenizer =
       "gpt-2";  // byte_bpe: the family's splitting rule, by GGUF's tokenizer.ggml.pre names
+  // The steps of a tokenizer.json: of byte_bpe and ranked_bpe before the model (`cuts`, if it is not empty,
+  // instead of `pre_tokenizer`), of ranked_bpe after it.
+  std::vector<TextStep> normalizers;
+  std::vector<TextStep> cuts;
+  std::vector<TextStep> decoders;
+  bool whole_words_first = false;   // with `cuts`: a word that equals a piece is not merged
+  bool fuse_unknown = false;        // ranked_bpe: a run of unknown characters is one token
   std::vector<std::string> pieces;  // as written in the file ("▁the", "Ġthe")
   std::vector<float> scores;        // sentencepiece_bpe; else empty
   std::vector<TokenType> types;     // one for each piece
-  std::vector<std::string> merges;  // byte_bpe: "left right" by rank
+  std::vector<std::string> merges;  // byte_bpe, ranked_bpe: "left right" by rank
   uint32_t bos = kNoToken;
   uint32_t eos = kNoToken;
   uint32_t unknown = kNoToken;
   std::vector<uint32_t> end_tokens;  // every token that ends a generation, eos included
   bool add_bos = true;
+  std::vector<uint32_t> after_bos;  // tokens that follow BOS where it is added
   // sentencepiece_bpe: adds "▁" before the text, and before text that follows a token matched as a whole.
   bool add_space_prefix = true;
   bool prefix_text_only = false;  // only before the whole text

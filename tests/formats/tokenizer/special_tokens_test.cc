@@ -63,6 +63,20 @@ TEST(SpecialTokens, AChatTemplateIsATextANamedOneOrAFileOfItsOwn) {
   EXPECT_EQ(found("chat_template.jinja", "three"), "three");
 }
 
+TEST(SpecialTokens, AllNamedTokensAreFoundWhole) {
+  write_text("special_tokens_map.json", R"({"pad_token": "<c>", "mask_token": {"content": "<none>"}})");
+  write_text("tokenizer_config.json", R"({"unk_token": "<b>", "clean_up_tokenization_spaces": true})");
+  Vocab vocab = three_tokens();
+  testing::internal::CaptureStderr();
+  ASSERT_TRUE(apply(vocab).ok());
+  const std::string lines = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(vocab.types[0], TokenType::normal);
+  EXPECT_EQ(vocab.types[1], TokenType::control);
+  EXPECT_EQ(vocab.types[2], TokenType::control);
+  EXPECT_NE(lines.find("mask_token: \"<none>\" is not in the vocabulary; ignored"), std::string::npos);
+  EXPECT_NE(lines.find("clean_up_tokenization_spaces: true is ignored"), std::string::npos);
+}
+
 TEST(SpecialTokens, ErrorsNameFileAndKey) {
   const auto error = [](const char* name, const char* text) {
     const std::string path = write_text(name, text);
@@ -78,6 +92,8 @@ TEST(SpecialTokens, ErrorsNameFileAndKey) {
       "tokenizer_config.json: chat_template: expected a string, or a list of objects with name and template");
   EXPECT_EQ(error("tokenizer_config.json", R"({"eos_token": 3})"),
             "tokenizer_config.json: eos_token: expected the token's text, found number");
+  EXPECT_EQ(error("tokenizer_config.json", R"({"sp_model_kwargs": {"nbest_size": -1}})"),
+            "tokenizer_config.json: sp_model_kwargs: options are not supported, expected {}");
   EXPECT_EQ(error("tokenizer_config.json", R"({"add_bos_token": "yes"})"),
             "tokenizer_config.json: add_bos_token: expected true or false, found string");
   EXPECT_EQ(error("generation_config.json", R"({"eos_token_id": [0, "1"]})"),

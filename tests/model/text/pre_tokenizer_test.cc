@@ -2,7 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <nlohmann/json.hpp>
+
 #include "core/base/random.h"
+#include "core/model/text/pre_tokenizer_rules.h"
+#include "tests/model/text/files.h"
 
 namespace tierd {
 namespace {
@@ -22,6 +27,27 @@ TEST(PreTokenizer, SplitsAsTheFamilyDoes) {
   EXPECT_EQ(words("qwen2", "12 a"), "[1][2][ a]");
   EXPECT_EQ(words("falcon", "$x 12345"), "[$][x][ ][123][45]");
   EXPECT_EQ(words("deepseek-coder", "a 12\n"), "[a][ ][1][2][\n]");
+}
+
+// The words of the tokenizers package with the published expressions
+// (tests/golden/make_pre_tokenizer_golden.py).
+TEST(PreTokenizer, EachRuleCutsAsThePublishedExpressionsDo) {
+  const auto golden = nlohmann::json::parse(read_text(kGoldenFolder + "pre_tokenizers.json"));
+  const auto texts = golden.at("texts").get<std::vector<std::string>>();
+  for (const auto& [name, all] : golden.at("rules").items()) {
+    const auto made = PreTokenizer::make(name, "test");
+    ASSERT_TRUE(made.ok()) << made.error().line();
+    for (size_t i = 0; i < texts.size(); ++i) {
+      std::vector<size_t> bytes;
+      for (const std::string_view word : made->split(texts[i])) bytes.push_back(word.size());
+      EXPECT_EQ(bytes, all[i].get<std::vector<size_t>>()) << name << ": " << texts[i];
+    }
+  }
+  for (const auto& [name, rule] : golden.at("names").items()) {
+    const PreTokenizerRule* const found = find_pre_tokenizer_rule(name);
+    ASSERT_NE(found, nullptr) << name;
+    EXPECT_EQ(found->name, rule.get<std::string>()) << name;
+  }
 }
 
 TEST(PreTokenizer, KnowsItsSpaces) {
@@ -57,8 +83,30 @@ TEST(PreTokenizer, KeepsEveryByte) {
   }
 }
 
+// Groups of digits are cut without the matcher of expressions, which takes quadratic time.
+TEST(PreTokenizer, GroupsOfDigitsAreThoseOfTheExpression) {
+  Random random(5);
+  for (const char* expression :
+       {R"(\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N})))", R"(\d{1,3}(?=(?:\d{3})*\b))", R"((?=(\d{3})+(?!\d)))"}) {
+    const auto cut = [](const std::string& pattern) {
+      return *PreTokenizer::make({{.kind = TextStepKind::split, .pattern = pattern, .regex = true}},
+                                 LastByteLevel::writes, "test");
+    };
+    const PreTokenizer groups = cut(expression);
+    const PreTokenizer matched = cut(std::string("(?:") + expression + ")");
+    for (int round = 0; round < 2000; ++round) {
+      std::string text;
+      for (uint32_t n = random.below(24); n > 0; --n) {
+        constexpr std::array kParts = {"1", "2", "\u0663", "\u00b2", "\u2167", "a", " ", "_", "\u0301", "."};
+        text += kParts[random.below(2) ? random.below(3) : random.below(kParts.size())];
+      }
+      EXPECT_EQ(groups.split(text).words, matched.split(text).words) << expression << ": " << text;
+    }
+  }
+}
+
 TEST(PreTokenizer, LongRunsAreNoTrouble) {
-  for (const char* name : {"gpt-2", "llama-bpe", "deepseek-coder"}) {
+  for (const char* name : {"gpt-2", "llama-bpe", "deepseek-coder", "afmoe", "tiny_aya", "superbpe"}) {
     const auto made = PreTokenizer::make(name, "test");
     ASSERT_TRUE(made.ok());
     for (const char c : {' ', 'x', '\n', '!', '7', '\xff'}) {

@@ -81,7 +81,7 @@ TEST(SentencePieceBpe, ControlTokens) {
   EXPECT_EQ(plain, (Ids{kSpace, byte_id('<'), byte_id('/'), byte_id('s'), byte_id('>')}));
   EXPECT_EQ(t->decode(plain), "</s>");
   EXPECT_EQ(t->decode({1, kSpaceThe, 2}), "the");
-  EXPECT_EQ(t->decode({1, kSpaceThe, 2}, true), "<s>the</s>");
+  EXPECT_EQ(t->decode({1, kSpaceThe, 2}, true), "<s> the</s>");
   EXPECT_EQ(t->piece(99999, true), "");
 }
 
