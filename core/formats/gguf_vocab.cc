@@ -235,6 +235,7 @@ Result<std::optional<Vocab>> read_gguf_vocab(const File& file, const GgufHeader&
   TIERD_TRY(read_types(file, header, vocab));
   name_empty_tokens(header, vocab);
   TIERD_ASSIGN(vocab.chat_template, header.text("tokenizer.chat_template", ""));
+  TIERD_ASSIGN(vocab.tool_chat_template, header.text("tokenizer.chat_template.tool_use", ""));
   TIERD_TRY(read_special_tokens(header, vocab));
   TIERD_TRY(check_text_keys(file, header));
   if (vocab.kind == VocabKind::sentencepiece_bpe) {

@@ -221,6 +221,9 @@ void add_vocab(Metadata& out, const Vocab& vocab) {
   out.add_bool("tokenizer.ggml.add_bos_token", vocab.add_bos);
   if (sentencepiece) out.add_bool("tokenizer.ggml.add_space_prefix", vocab.add_space_prefix);
   if (!vocab.chat_template.empty()) out.add("tokenizer.chat_template", vocab.chat_template);
+  if (vocab.tool_chat_template.empty()) return;
+  out.add_array("tokenizer.chat_templates", ValueType::string, std::vector<std::string>{"tool_use"});
+  out.add("tokenizer.chat_template.tool_use", vocab.tool_chat_template);
 }
 
 // A tensor of the file: one of the source's, or the matrices of all experts, one behind the other.

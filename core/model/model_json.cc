@@ -93,6 +93,7 @@ void visit_vocab(V& vocab, Visit&& visit) {
   visit("split_at_spaces", IfSet{vocab.split_at_spaces});
   visit("added_tokens", IfSet{vocab.added_tokens});
   visit("chat_template", IfSet{vocab.chat_template});
+  visit("tool_chat_template", IfSet{vocab.tool_chat_template});
   visit("pieces", vocab.pieces);
   visit("types", vocab.types);
   visit("score_bits", Bits{vocab.scores});

@@ -61,25 +61,52 @@ class ChatTest : public ProgramTest {
   }
 };
 
-TEST_F(ChatTest, RefusesATemplateThatIsNotKnownWhole) {
+// Returns a small model with a chat template.
+std::string model_with_template(const TempFolder& folder, const std::string& chat_template) {
   GgufBuilder model = tiny_gguf_llama();
   model.set_text("tokenizer.ggml.model", "llama");
   model.set_texts("tokenizer.ggml.tokens", {"<unk>", "<s>", "</s>", "a", "b", "ab", "c", "▁"});
   model.set_numbers<float>("tokenizer.ggml.scores", GgufType::f32, {0, 0, 0, -1, -2, -3, -4, -5});
   model.set_numbers<int32_t>("tokenizer.ggml.token_type", GgufType::i32, {2, 3, 3, 1, 1, 1, 1, 1});
-  model.set_text(
-      "tokenizer.chat_template",
-      "{{ '<|im_start|>system\nAnswer step by step.<|im_end|>\n' }}{% for m in messages %}{{ m.content }}"
-      "{% endfor %}");
+  model.set_text("tokenizer.chat_template", chat_template);
+  return folder.write("m.gguf", model.bytes());
+}
+
+TEST_F(ChatTest, RefusesATemplateThatCannotBeRead) {
   const TempFolder folder;
-  const std::string path = folder.write("m.gguf", model.bytes());
+  const std::string path =
+      model_with_template(folder, "{% for m in messages %}\n{{ m.content | nosuch }}{% endfor %}");
   const Ended refused = run_tierd({"-m", path, "-cnv", "-n", "1"});
   EXPECT_EQ(refused.status, 2);
-  EXPECT_THAT(refused.err, HasSubstr("not identical to a known one"));
-  EXPECT_THAT(refused.err, HasSubstr("--chat-template chatml"));
+  EXPECT_THAT(
+      refused.err,
+      HasSubstr(
+          "chat template: line 2: the filter 'nosuch' is not supported; name one with --chat-template"));
   // A prompt without a chat needs no template.
   const Ended prompt = run_tierd({"-m", path, "-p", "a", "-n", "1", "-q", "-t", "1", "--fit"});
   EXPECT_EQ(prompt.status, 0) << prompt.err;
+}
+
+TEST_F(ChatTest, TheTemplateIsTheModelsOwnANamedOneOrAFile) {
+  const TempFolder folder;
+  const std::string path = model_with_template(folder, "{% for m in messages %}{{ m.content }}{% endfor %}");
+  const auto chatting = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {path, "-n", "2", "-t", "1", "--fit"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    Chatting one(arguments);
+    one.type("ab\n");
+    return one.end();
+  };
+  EXPECT_THAT(chatting({}).err, HasSubstr("chat (the model's own)"));
+  EXPECT_THAT(chatting({"--chat-template", "vicuna"}).err, HasSubstr("chat (vicuna)"));
+  const std::string file = folder.write("own.jinja", "{{ messages[0].content }}");
+  EXPECT_THAT(chatting({"--chat-template-file", file}).err, HasSubstr("chat (" + file + ")"));
+  const Ended both = chatting({"--chat-template-file", file, "--chat-template", "vicuna"});
+  EXPECT_EQ(both.status, 2);
+  EXPECT_THAT(both.err, HasSubstr("--chat-template-file: is given beside --chat-template"));
+  const std::string wrong = folder.write("wrong.jinja", "{% if %}");
+  EXPECT_THAT(chatting({"--chat-template-file", wrong}).err,
+              HasSubstr(wrong + ": line 1: found %}, expected an expression"));
 }
 
 TEST_F(ChatTest, ContinuesWhatIsWrittenWhereThereIsNoForm) {
@@ -87,7 +114,7 @@ TEST_F(ChatTest, ContinuesWhatIsWrittenWhereThereIsNoForm) {
   const Ended once = chat("First Citizen:\n");
   EXPECT_EQ(once.status, 0) << once.err;
   EXPECT_EQ(once.out, text.out + "\n");
-  EXPECT_THAT(once.err, HasSubstr("this model has no known chat template"));
+  EXPECT_THAT(once.err, HasSubstr("this model has no chat template"));
   const Ended twice = chat("First Citizen:\n/clear\nFirst Citizen:\n", {"-q"});
   EXPECT_EQ(twice.out, once.out + once.out);
   EXPECT_EQ(twice.err, "");

@@ -122,6 +122,7 @@ GgufBuilder with_sentencepiece() {
   b.set_u32("tokenizer.ggml.eos_token_id", 2);
   b.set_bool("tokenizer.ggml.add_space_prefix", false);
   b.set_text("tokenizer.chat_template", "{{ messages }}");
+  b.set_text("tokenizer.chat_template.tool_use", "{{ tools }}");
   return b;
 }
 
@@ -140,6 +141,7 @@ TEST(GgufReader, ReadsASentencepieceVocabulary) {
   EXPECT_TRUE(vocab->add_bos);
   EXPECT_FALSE(vocab->add_space_prefix);
   EXPECT_EQ(vocab->chat_template, "{{ messages }}");
+  EXPECT_EQ(vocab->tool_chat_template, "{{ tools }}");
 }
 
 TEST(GgufReader, ReadsAByteBpeVocabulary) {

@@ -336,6 +336,8 @@ void text_seeds(const Seeds& seeds) {
             "1900000000\n[dram]\n"
             "bytes_per_second = 35000000000\n[[compute.rates]]\nencoding = \"f32\"\nactivations = \"f32\"\n"
             "gemv_bytes_per_second = 40000000000\ngemm_multiply_adds_per_second = 100000000000\n");
+  for (const fs::path& file : files_of("tests/golden/templates", ".jinja"))
+    seeds.add("chat_template", name_of(file), file_text(file));
   seeds.add("config", "set", "[run]\nthreads = 2\nbind = false" + kNul + "tiers.dram.capacity=50%");
   seeds.add("config", "set-quoted", "[scheduler]\nshuffle = 7" + kNul + R"(model.path="a\"b")");
   for (const char* folder : {"tests/golden/models", "configs/models/demo"}) {

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""Renders chats with models' own templates: what core/model/text/chat_template.cc has to write.
+"""Renders chats with models' own templates: what core/model/text/named_templates.cc has to write.
 
 Development only; the tests read what is committed. The templates themselves are their models' and are not here: a
 folder of them (`<model>.jinja`, from the models' tokenizer_config.json) is the argument.
     pip install jinja2
     python tests/golden/make_chat_golden.py FOLDER
 Writes tests/golden/chat/golden.json: for each model of MODELS its family, and for each chat the text without BOS, or
-null where its template refuses the chat. The same folder, named by TIERD_CHAT_TEMPLATES, lets text_test see whether the
-family of each is recognised.
+null where its template refuses the chat.
 """
 
 import json
@@ -40,7 +39,7 @@ MODELS = {
     "vigogne-2-70b-chat": "llama2-sys",
 }
 
-# Without a system message, these templates write a default one of their own, which chat_template.cc does not.
+# Without a system message, these templates write a default one of their own, which named_templates.cc does not.
 WITH_A_SYSTEM_OF_THEIR_OWN = {"Devstral-Small-2507", "vigogne-2-70b-chat"}
 
 CHATS = {

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "core/formats/tokenizer/tokenizer_files.h"
 #include "core/model/text/chat_template.h"
@@ -162,25 +163,27 @@ TEST(KnownBugs, LengthsOfPiecesThatAreSigned_GHSA_7rxv_5jhh_j6xx) {
   EXPECT_FALSE((*tokenizer)->encode(std::string(1 << 24, 'a'), true, true).empty());
 }
 
-// A model's template is a program. Programs from model files are not run.
+// A model's template is a program. It sees values alone: no attribute leads out of them.
 TEST(KnownBugs, TemplatesThatAreCode_CVE_2026_5760) {
   const TempFolder folder;
   const std::string proof = folder.path() + "/was-run";
-  const std::string attack = "{{ cycler.__init__.__globals__.os.popen('touch " + proof + "').read() }}";
-  Vocab vocab = small_vocab(300);
-  vocab.chat_template = attack;
-  const auto unknown = ChatTemplate::of(vocab);
-  ASSERT_FALSE(unknown.ok());
-  EXPECT_THAT(unknown.error().line(), HasSubstr("chatml"));
-  vocab.chat_template = "<|im_start|>" + attack + "<|im_end|>";
-  const auto resembling = ChatTemplate::of(vocab);
-  ASSERT_FALSE(resembling.ok());
-  EXPECT_THAT(resembling.error().line(), HasSubstr("--chat-template chatml"));
-  const auto known = ChatTemplate::named("chatml", vocab);
-  const std::vector<ChatMessage> messages = {{"user", attack}};
-  const auto text = known->apply(messages);
+  const std::string popen = "os.popen('touch " + proof + "').read() }}";
+  const nlohmann::ordered_json messages = {{{"role", "user"}, {"content", "{{ 7 * 7 }}"}}};
+  for (const std::string& attack : std::vector<std::string>{
+           "{{ cycler.__init__.__globals__." + popen,
+           "{{ ''.__class__.__mro__[1].__subclasses__()[0]." + popen,
+           "{{ namespace.__init__.__globals__." + popen, "{{ raise_exception.__globals__." + popen,
+           "{% set ns = namespace() %}{{ ns.__class__." + popen, "{{ messages | attr('__class__') }}",
+           "{% include '/etc/passwd' %}", "{% import 'os' as os %}{{ os }}",
+           "{% set ns = namespace(__init__=1) %}"}) {
+    Vocab vocab = small_vocab(300);
+    vocab.chat_template = attack;
+    const auto form = ChatTemplate::of(vocab);
+    EXPECT_FALSE(form.ok() && form->apply({messages}).ok()) << attack;
+  }
+  const auto text = ChatTemplate::named("chatml", small_vocab(300))->apply({messages});
   ASSERT_TRUE(text.ok());
-  EXPECT_THAT(*text, HasSubstr(attack));  // verbatim
+  EXPECT_THAT(*text, HasSubstr("{{ 7 * 7 }}"));  // verbatim
   EXPECT_FALSE(std::filesystem::exists(proof));
 }
 

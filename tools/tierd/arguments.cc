@@ -115,9 +115,13 @@ std::vector<Argument> add_serving(CommandLine& line, Arguments& arguments, std::
       .or_variable("LLAMA_ARG_ALIAS");
   line.option("--chat-template", arguments.chat_template,
               "the form of chats: " + fmt::format("{}", fmt::join(ChatTemplate::names(), ", ")) +
-                  "; default: the model's own, if it is a known one")
+                  "; default: the model's own template")
       .named("NAME")
       .or_variable("LLAMA_ARG_CHAT_TEMPLATE");
+  line.option("--chat-template-file", arguments.chat_template_file,
+              "a file with the form of chats, in Jinja; default: the model's own template")
+      .named("FILE")
+      .or_variable("LLAMA_ARG_CHAT_TEMPLATE_FILE");
   line.option("--parallel", sequences,
               "number of texts that are generated at once, each with a context of -c (also -np)")
       .named("N")

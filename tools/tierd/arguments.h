@@ -50,7 +50,8 @@ struct Arguments {
   std::vector<std::string> allowed_hosts;  // more names of the server
   std::vector<std::string> cors_origins;   // origins of pages that may read answers
   std::string alias;                       // the model's name for clients
-  std::string chat_template;               // the family of a chat's form; empty: that of the model
+  std::string chat_template;               // the name of a chat template; empty: the model's own
+  std::string chat_template_file;          // the file of a chat template; empty: none
   bool list_plugins = false;
   bool list_figures = false;
   std::string plugin;  // print this plugin's manual

@@ -36,6 +36,10 @@ void listen_for_interrupts() {
   sigaction(SIGINT, &action, nullptr);
 }
 
+nlohmann::ordered_json message(const char* role, const std::string& content) {
+  return {{"role", role}, {"content", content}};
+}
+
 }  // namespace
 
 Chat::Chat(Runtime& runtime, RunEnergy& energy, const Tokenizer& tokenizer, std::optional<ChatTemplate> form,
@@ -52,15 +56,15 @@ Chat::Chat(Runtime& runtime, RunEnergy& energy, const Tokenizer& tokenizer, std:
 
 void Chat::clear() {
   session_.clear();
-  messages_.clear();
-  if (!arguments_.system_prompt.empty()) messages_.push_back({"system", arguments_.system_prompt});
+  messages_ = nlohmann::ordered_json::array();
+  if (!arguments_.system_prompt.empty()) messages_.push_back(message("system", arguments_.system_prompt));
 }
 
 Status Chat::run() {
   listen_for_interrupts();
   if (!arguments_.quiet) {
     say(form_ ? fmt::format("chat ({}); /help lists commands", form_->name())
-              : "this model has no known chat template (set one with --chat-template NAME), so it continues "
+              : "this model has no chat template (set one with --chat-template NAME), so it continues "
                 "your text as it is; /help lists commands");
   }
   result_.flash_before = runtime_.flash_counts();
@@ -121,20 +125,20 @@ Result<std::vector<uint32_t>> Chat::tokens_with(const std::string& text) const {
     tokens.insert(tokens.end(), more.begin(), more.end());
     return tokens;
   }
-  TIERD_ASSIGN(const std::string chat, form_->apply(messages_));
+  TIERD_ASSIGN(const std::string chat, form_->apply({messages_}));
   return tokenizer_.encode(chat, true, true);
 }
 
 Status Chat::answer(const std::string& text) {
-  messages_.push_back({"user", text});
+  messages_.push_back(message("user", text));
   auto tokens = tokens_with(text);
   if (!tokens.ok()) {
-    messages_.pop_back();
+    messages_.erase(messages_.size() - 1);
     return tokens.error();
   }
   const uint32_t context = runtime_.engine().context();
   if (tokens->size() >= context) {
-    messages_.pop_back();
+    messages_.erase(messages_.size() - 1);
     say(
         fmt::format("the chat takes {} tokens, but the context has {}; begin a new chat with /clear, or set "
                     "a longer context with -c",
@@ -152,7 +156,7 @@ Status Chat::answer(const std::string& text) {
     said += said.empty() ? "" : " ";
   }
   (void)write_output("\n");
-  messages_.push_back({"assistant", said});
+  messages_.push_back(message("assistant", said));
   return status;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <csignal>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -52,7 +53,7 @@ class Chat {
   const Arguments& arguments_;
   Sampler sampler_;
   Session session_;
-  std::vector<ChatMessage> messages_;
+  nlohmann::ordered_json messages_;  // a list
   RunResult result_;
 };
 

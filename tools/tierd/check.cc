@@ -187,7 +187,7 @@ Result<CheckFigures> check_figures(RunPlan plan, const RuntimeOptions& options, 
   TIERD_ASSIGN(const std::unique_ptr<Runtime> runtime, Runtime::create(std::move(plan), played));
   check.configuration = configuration_figures(*runtime);
   check.pieces = vocab.pieces.size();
-  if (const auto chat = ChatTemplate::of(vocab); chat.ok()) check.chat_template = chat->name();
+  if (ChatTemplate::of(vocab).ok()) check.chat_template = "own";
   check.tiers = tier_figures(*runtime);
   check.weights = weight_figures(*runtime);
   TIERD_ASSIGN(const PlannedTraffic traffic, runtime->planned_traffic());
@@ -205,7 +205,7 @@ std::string check_text(const CheckFigures& check) {
   append(lines, recoding_lines(check.recoded));
   lines.emplace_back("text", fmt::format("{} tokens; chats {}", check.pieces,
                                          check.chat_template.empty() ? "need --chat-template NAME"
-                                                                     : "as " + check.chat_template));
+                                                                     : "by the model's own template"));
   append(lines, budget_lines(check.tiers));
   lines.emplace_back(
       "weights",

@@ -96,7 +96,7 @@ struct CheckFigures {
   std::vector<EncodedFigures> encoded_anew;
   std::vector<RecodingFigures> recoded;
   uint64_t pieces = 0;
-  std::string chat_template;  // empty: none is known
+  std::string chat_template;  // "own"; empty: none that can be read
   std::vector<TierFigures> tiers;
   WeightFigures weights;
   std::vector<TokenLinkFigures> links;
@@ -107,17 +107,18 @@ struct CheckFigures {
     using enum Quantity;
     using enum Adds;
     using F = CheckFigures;
-    return std::tuple(Figure{&F::configuration, "", parts, latest, ""},
-                      Figure{&F::store, "store", parts, latest, "the model's, made or not"},
-                      Figure{&F::encoded_anew, "encoded_anew", parts, latest, "by the store"},
-                      Figure{&F::recoded, "recoded", parts, latest, "editions made on the way into a tier"},
-                      Figure{&F::pieces, "pieces", tokens, latest, "of the vocabulary"},
-                      Figure{&F::chat_template, "chat_template", text, latest, "of the model", kOrNull},
-                      Figure{&F::tiers, "tiers", parts, latest, "with memories, then the store's"},
-                      Figure{&F::weights, "weights", parts, latest, "shares"},
-                      Figure{&F::links, "links", parts, latest, "between tiers"},
-                      Figure{&F::expected, "expected", parts, latest, "the speed"},
-                      Figure{&F::loss, "loss", parts, latest, "known by tier-compare; null: none", kOrNull});
+    return std::tuple(
+        Figure{&F::configuration, "", parts, latest, ""},
+        Figure{&F::store, "store", parts, latest, "the model's, made or not"},
+        Figure{&F::encoded_anew, "encoded_anew", parts, latest, "by the store"},
+        Figure{&F::recoded, "recoded", parts, latest, "editions made on the way into a tier"},
+        Figure{&F::pieces, "pieces", tokens, latest, "of the vocabulary"},
+        Figure{&F::chat_template, "chat_template", text, latest, "own: the model's; null: none", kOrNull},
+        Figure{&F::tiers, "tiers", parts, latest, "with memories, then the store's"},
+        Figure{&F::weights, "weights", parts, latest, "shares"},
+        Figure{&F::links, "links", parts, latest, "between tiers"},
+        Figure{&F::expected, "expected", parts, latest, "the speed"},
+        Figure{&F::loss, "loss", parts, latest, "known by tier-compare; null: none", kOrNull});
   }
 };
 

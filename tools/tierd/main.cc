@@ -13,7 +13,6 @@
 #include "core/base/log.h"
 #include "core/base/nearest.h"
 #include "core/base/standard_streams.h"
-#include "core/model/text/chat_template.h"
 #include "core/report/figure_json.h"
 #include "core/run/plugin_tensors.h"
 #include "core/run/prepare_run.h"
@@ -23,6 +22,7 @@
 #include "core/system/cores.h"
 #include "tools/command_line/exit_code.h"
 #include "tools/tierd/arguments.h"
+#include "tools/tierd/chat_form.h"
 #include "tools/tierd/check.h"
 #include "tools/tierd/encoding_report.h"
 #include "tools/tierd/figures_page.h"
@@ -124,15 +124,12 @@ std::string_view choose_configuration(Arguments& arguments, const RunPlan& plan)
   return "moe-streaming";
 }
 
-// Checked before a store is made. A model without a template is continued as it is; a template that is not
-// fully supported is refused.
+// Checked before a store is made. A model without a template is continued as it is; a template that cannot be
+// read is refused.
 Status check_chat_template(const Arguments& arguments, const Vocab& vocab) {
-  if (!arguments.chat_template.empty()) {
-    TIERD_TRY(ChatTemplate::named(arguments.chat_template, vocab));
-    return {};
-  }
   const bool chats = arguments.mode == Mode::chat && !arguments.check;
-  if (chats && !vocab.chat_template.empty()) TIERD_TRY(ChatTemplate::of(vocab));
+  if (names_chat_form(arguments) || (chats && !vocab.chat_template.empty()))
+    TIERD_TRY(chat_form(arguments, vocab));
   return {};
 }
 

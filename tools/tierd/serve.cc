@@ -17,6 +17,7 @@
 #include "core/report/figure_json.h"
 #include "core/run/run_energy.h"
 #include "tools/command_line/exit_code.h"
+#include "tools/tierd/chat_form.h"
 #include "tools/tierd/drafters.h"
 #include "tools/tierd/plugin_watch.h"
 #include "tools/tierd/pressure_relief.h"
@@ -244,9 +245,8 @@ int serve(const Arguments& arguments, Reload& reload, RunPlan plan, RuntimeOptio
           const Tokenizer& tokenizer) {
   SignalThread::reserve({SIGINT, SIGTERM, SIGHUP});
   const Vocab& vocab = tokenizer.vocab();
-  auto chat = arguments.chat_template.empty() ? ChatTemplate::of(vocab)
-                                              : ChatTemplate::named(arguments.chat_template, vocab);
-  if (!chat.ok() && !arguments.chat_template.empty()) return fail(chat.error(), kBadInput);
+  auto chat = chat_form(arguments, vocab);
+  if (!chat.ok() && names_chat_form(arguments)) return fail(chat.error(), kBadInput);
   // The line is printed at the start, and answers each request for a chat. Other requests work.
   if (!chat.ok() && !vocab.chat_template.empty()) say(chat.error().line());
   const uint32_t texts = plan.memory.model.sequences;

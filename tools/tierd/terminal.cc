@@ -19,6 +19,7 @@
 #include "core/run/run_energy.h"
 #include "tools/command_line/exit_code.h"
 #include "tools/tierd/chat.h"
+#include "tools/tierd/chat_form.h"
 #include "tools/tierd/drafters.h"
 #include "tools/tierd/plugin_watch.h"
 #include "tools/tierd/prompt_progress.h"
@@ -167,13 +168,6 @@ class TerminalRun {
   std::string text_;
 };
 
-// Returns no form where the model has none that is supported.
-std::optional<ChatTemplate> form_of(const Arguments& arguments, const Vocab& vocab) {
-  auto form = arguments.chat_template.empty() ? ChatTemplate::of(vocab)
-                                              : ChatTemplate::named(arguments.chat_template, vocab);
-  return form.ok() ? std::optional(std::move(*form)) : std::nullopt;
-}
-
 }  // namespace
 
 int run_on_terminal(const Arguments& arguments, Reload& reload, RunPlan plan, RuntimeOptions options,
@@ -209,8 +203,9 @@ int run_on_terminal(const Arguments& arguments, Reload& reload, RunPlan plan, Ru
   TerminalRun run(runtime, energy, tokenizer, drafter, arguments);
   std::optional<Chat> chat;
   if (arguments.mode == Mode::chat) {
-    auto form = form_of(arguments, tokenizer.vocab());
-    chat.emplace(runtime, energy, tokenizer, std::move(form), arguments);
+    auto form = chat_form(arguments, tokenizer.vocab());
+    chat.emplace(runtime, energy, tokenizer, form.ok() ? std::optional(std::move(*form)) : std::nullopt,
+                 arguments);
   }
   RunResult& result = chat ? chat->result() : run.result();
   runtime.engine().set_between_steps([&] {

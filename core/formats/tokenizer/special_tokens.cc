@@ -13,6 +13,7 @@
 #include "core/base/log.h"
 #include "core/base/utf8.h"
 #include "core/formats/tokenizer/added_tokens.h"
+#include "core/formats/tokenizer/chat_templates.h"
 #include "core/formats/tokenizer/tokenizer_files.h"
 #include "core/formats/tokenizer/tokenizer_json_parts.h"
 #include "core/formats/tokenizer/turn_ends.h"
@@ -185,26 +186,6 @@ Status add_end_token(const json& value, const std::string& file, Vocab& vocab) {
   return {};
 }
 
-// Sets the chat template: a text, or a list of named ones, of which "default" is for chats.
-Status set_chat_template(const json& root, const std::string& file, Vocab& vocab) {
-  const auto it = root.find("chat_template");
-  if (it == root.end() || it->is_null()) return {};
-  if (it->is_string()) {
-    vocab.chat_template = it->get<std::string>();
-    return {};
-  }
-  const auto wrong = Error{Code::corrupt, file,
-                           "chat_template: expected a string, or a list of objects with name and template"};
-  if (!it->is_array()) return wrong;
-  for (const json& one : *it) {
-    if (!one.is_object() || !one.contains("name") || !one.contains("template") ||
-        !one["template"].is_string())
-      return wrong;
-    if (one["name"] == "default") vocab.chat_template = one["template"].get<std::string>();
-  }
-  return {};
-}
-
 }  // namespace
 
 Status apply_special_token_files(const std::string& path, Vocab& vocab) {
@@ -221,12 +202,8 @@ Status apply_special_token_files(const std::string& path, Vocab& vocab) {
   if (config) {
     TIERD_TRY(set_special_tokens(*config, config_file, vocab));
     TIERD_TRY(obey_config(*config, config_file, piped, vocab));
-    TIERD_TRY(set_chat_template(*config, config_file, vocab));
   }
-  const std::string apart = (std::filesystem::path(path).parent_path() / "chat_template.jinja").string();
-  if (is_regular_file(apart)) {
-    TIERD_ASSIGN(vocab.chat_template, read_whole_file(apart, kMaxTokenizerConfigBytes));
-  }
+  TIERD_TRY(read_chat_templates(path, config ? &*config : nullptr, vocab));
   TIERD_ASSIGN(const std::optional<json> generation, read_beside(path, "generation_config.json", file));
   if (generation) {
     const auto eos = generation->find("eos_token_id");

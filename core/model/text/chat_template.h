@@ -1,52 +1,56 @@
-// Turns the messages of a chat into the text that a model was trained on. A model's own template is a program
-// (Jinja), and programs from model files are not run: the families are written here, and a template is mapped
-// to a family only if all of it is known.
+// Turns the messages of a chat into the text that a model was trained on, by running the model's own template
+// (Jinja) or one that is named.
 #pragma once
 
-#include <span>
+#include <ctime>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/model/text/jinja/template.h"
 #include "core/model/text/vocab.h"
 
 namespace tierd {
 
-struct KnownTemplate;
-
-struct ChatMessage {
-  std::string role;  // system, user, assistant or tool
-  std::string content;
+// The variables of a template, beside the special tokens of the model.
+struct ChatInput {
+  const nlohmann::ordered_json& messages;         // a list of objects, each with a role
+  const nlohmann::ordered_json* tools = nullptr;  // a list of objects; NULL: none
+  const nlohmann::ordered_json* variables =
+      nullptr;                    // an object, such as {"enable_thinking": false}; NULL: none
+  bool begins_answer = true;      // add_generation_prompt
+  const std::tm* date = nullptr;  // of strftime_now; NULL: today
 };
 
 class ChatTemplate {
  public:
   // Error: invalid_argument, listing the known names.
   static Result<ChatTemplate> named(std::string_view name, const Vocab& vocab);
-  // Finds the family of the model's own template. Error: unsupported if the template is not known, naming the
-  // family that it resembles, or if the model has none, listing the known names.
+  // Error: unsupported or invalid_argument if the model has no template, or one that cannot be read.
   static Result<ChatTemplate> of(const Vocab& vocab);
+  // Reads `source`. `origin`: the file, for messages.
+  static Result<ChatTemplate> from(std::string_view source, std::string origin, const Vocab& vocab);
   static std::vector<std::string_view> names();
 
-  // Returns the text up to the beginning of the assistant's next turn; control tokens are written out, BOS is
-  // not. Errors: invalid_argument for an unknown role, or for an order of messages that the family or the
-  // model's template does not accept.
-  Result<std::string> apply(std::span<const ChatMessage> messages) const;
+  // Returns the text of the chat, with control tokens written out. A BOS at its beginning is left out if the
+  // tokenizer adds one: encode it with `add_special` and `parse_special`. Errors: invalid_argument or
+  // unsupported, with the origin "request", for messages that the template refuses or cannot write.
+  Result<std::string> apply(const ChatInput& input) const;
 
-  std::string_view name() const;
+  // "chatml", the file of the template, or "the model's own".
+  const std::string& name() const { return name_; }
 
  private:
-  struct Family;
-  static const std::vector<Family>& families();
-  ChatTemplate(const Family& family, const Vocab& vocab, const KnownTemplate* known = nullptr);
-  Status check_order(std::span<const ChatMessage> messages) const;
-  std::vector<ChatMessage> without_empty_system(std::span<const ChatMessage> messages) const;
+  ChatTemplate(jinja::Template parsed, std::string name, const Vocab& vocab);
 
-  const Family* family_;
-  const KnownTemplate* known_;  // the model's own template; nullptr if the family was chosen by name
-  std::string end_;             // the pieces of EOS and BOS
-  std::string begin_;
+  jinja::Template template_;
+  std::optional<jinja::Template> with_tools_;  // for chats with tools; nothing: the same one
+  std::string name_;
+  std::vector<std::pair<std::string, std::string>> tokens_;  // such as "bos_token", "<s>"
+  std::string left_out_;                                     // the BOS that the tokenizer adds
 };
 
 }  // namespace tierd

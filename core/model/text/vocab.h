@@ -67,7 +67,8 @@ struct Vocab {
   bool split_at_spaces = false;   // no piece extends over the space before a word
   // The tokens that are matched as a whole; nothing: all control, unknown and user-defined tokens.
   std::optional<std::vector<AddedToken>> added_tokens;
-  std::string chat_template;  // the model's own; empty: none
+  std::string chat_template;       // the model's own; empty: none
+  std::string tool_chat_template;  // for chats with tools; empty: chat_template
 };
 
 // Returns, by token, whether merging can produce it.

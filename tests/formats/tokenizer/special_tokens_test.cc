@@ -60,6 +60,7 @@ TEST(SpecialTokens, AChatTemplateIsATextANamedOneOrAFileOfItsOwn) {
           "tokenizer_config.json",
           R"({"chat_template": [{"name": "tool_use", "template": "no"}, {"name": "default", "template": "two"}]})"),
       "two");
+  EXPECT_EQ(found("chat_template.json", R"({"chat_template": "of a processor"})"), "of a processor");
   EXPECT_EQ(found("chat_template.jinja", "three"), "three");
 }
 
@@ -75,6 +76,25 @@ TEST(SpecialTokens, AllNamedTokensAreFoundWhole) {
   EXPECT_EQ(vocab.types[2], TokenType::control);
   EXPECT_NE(lines.find("mask_token: \"<none>\" is not in the vocabulary; ignored"), std::string::npos);
   EXPECT_NE(lines.find("clean_up_tokenization_spaces: true is ignored"), std::string::npos);
+}
+
+TEST(SpecialTokens, ChatsWithToolsMayHaveATemplateOfTheirOwn) {
+  write_text(
+      "tokenizer_config.json",
+      R"({"chat_template": [{"name": "tool_use", "template": "tools"}, {"name": "default", "template": "two"}]})");
+  Vocab vocab = three_tokens();
+  ASSERT_TRUE(apply(vocab).ok());
+  EXPECT_EQ(vocab.chat_template, "two");
+  EXPECT_EQ(vocab.tool_chat_template, "tools");
+  const std::filesystem::path folder =
+      std::filesystem::path(write_text("tokenizer_config.json", R"({"chat_template": "one"})")).parent_path();
+  write_text("chat_template.json", R"({"chat_template": "of a processor"})");
+  std::filesystem::create_directory(folder / "additional_chat_templates");
+  std::ofstream(folder / "additional_chat_templates" / "tool_use.jinja") << "of a file";
+  vocab = three_tokens();
+  ASSERT_TRUE(apply(vocab).ok());
+  EXPECT_EQ(vocab.chat_template, "one");
+  EXPECT_EQ(vocab.tool_chat_template, "of a file");
 }
 
 TEST(SpecialTokens, ErrorsNameFileAndKey) {

@@ -18,11 +18,11 @@ constexpr std::array<std::string_view, 6> kNoModels = {"mmproj",  "imatrix", "mt
                                                        "eagle3-", "dflash-", "dspark-"};
 constexpr std::array<std::string_view, 2> kUsualQuants = {"Q4_K_M", "Q8_0"};
 // Files beside the weights that the reader of a Hugging Face folder opens.
-constexpr std::array<std::string_view, 10> kBesideWeights = {
-    "config.json",        "generation_config.json",  "tokenizer.json",
-    "tokenizer.model",    "tokenizer_config.json",   "vocab.json",
-    "merges.txt",         "special_tokens_map.json", "added_tokens.json",
-    "chat_template.jinja"};
+constexpr std::array<std::string_view, 12> kBesideWeights = {
+    "config.json",         "generation_config.json",  "tokenizer.json",
+    "tokenizer.model",     "tokenizer_config.json",   "vocab.json",
+    "merges.txt",          "special_tokens_map.json", "added_tokens.json",
+    "chat_template.jinja", "chat_template.json",      "additional_chat_templates/tool_use.jinja"};
 constexpr std::string_view kWholeWeights = "model.safetensors";
 constexpr std::string_view kWeightIndex = "model.safetensors.index.json";
 constexpr size_t kMostNamesShown = 20;
