@@ -65,6 +65,7 @@ class Letters : public Tokenizer {
     return tokens;
   }
   std::string piece(uint32_t token, bool) const override { return std::string(1, static_cast<char>(token)); }
+  bool drops_first_space() const override { return false; }
 };
 
 TEST(TextWindows, EachBeginsWithBosAndFillsTheContext) {
