@@ -82,7 +82,10 @@ def compare(tierd, llama, model, folder):
     tokens, theirs, likeliest = their_logprobs(llama, model, folder)
     fields = gguf.GGUFReader(model).fields
     bos = fields["tokenizer.ggml.bos_token_id"].contents()
-    pieces = [piece.replace("▁", " ").replace("<0x0A>", "\n") for piece in fields["tokenizer.ggml.tokens"].contents()]
+    written = {"▁": " ", "<0x0A>": "\n", "<unk>": " ⁇ "}
+    pieces = list(fields["tokenizer.ggml.tokens"].contents())
+    for kept, shown in written.items():
+        pieces = [piece.replace(kept, shown) for piece in pieces]
     server = Server(tierd, model, folder)
     ours, same = [], 0
     try:
