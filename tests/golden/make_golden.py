@@ -200,7 +200,7 @@ GGUF_FAMILY_CONFIGS = {
     "starcoder2": llama(model_type="starcoder2", hidden_size=64, hidden_act="gelu_pytorch_tanh", norm_epsilon=1e-5,
                         use_bias=True, sliding_window=None, rope_theta=100000.0, tie_word_embeddings=True),
 }  # fmt: skip
-# Of these one file shows what they add to their family.
+# Variants of a family: one file each, in F32, shows what they add to it.
 GGUF_ONCE = {"phi3-long", "qwen2-yarn"}
 GGUF_KEYS = {
     "phi3": {"rope.dimension_count": 24, "attention.sliding_window": 0},

@@ -27,7 +27,7 @@ enum class TextStepKind : uint8_t {
   // Decoders.
   byte_fallback,  // <0xNN> is a byte
   fuse,           // joins all pieces
-  // Of several groups.
+  // Steps that occur among several of these groups.
   replace,     // `pattern` by `content`
   strip,       // removes white space, or up to `begin` and `end` times the character `content`
   byte_level,  // GPT-2's byte alphabet, after GPT-2's expression if `cuts`
